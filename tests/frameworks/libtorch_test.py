@@ -3,38 +3,19 @@ comes to."""
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import unittest
-from pathlib import Path
 
-from support import BINARY, PATIENCE, ROOT, FrameworkTest, command_with
+from libtorch_build import BUILD_SECONDS, CLOSE, CONFIG, SAMPLES, TRAINING, build, has_libtorch
+from support import PATIENCE, ROOT, FrameworkTest, command_with
 
-BUILT = ROOT / "build/frameworks/libtorch"
-BUILD_SECONDS = 1800
-CONFIG = BINARY.resolve().parent / "runtime/cmake"  # what find_package(Paceline) reads
-SAMPLES = 604  # of training.cpp, whose last global batch has one for each of 4 workers
-CLOSE = 2e-3  # what rounding comes to in so many steps
+RESTARTS = ["--env", "PACELINE_RESIZE=restart"]
 COMPARE = """
 import sys, torch
 one, other = (dict(torch.jit.load(path).model0.named_parameters()) for path in sys.argv[1:])
 print(max(float((each - other[name]).abs().max()) for name, each in one.items()))
 """
-
-
-def has_libtorch():
-    return any(Path("/usr/lib").glob("*/cmake/Torch/TorchConfig.cmake"))
-
-
-def build():
-    """The small training of these tests."""
-    launcher = ["-D", "CMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
-    configure = ["cmake", "-G", "Ninja", "-S", ROOT / "tests/frameworks/libtorch", "-B", BUILT, "-D", f"Paceline_DIR={CONFIG}", *launcher]
-    for command in (configure, ["cmake", "--build", BUILT]):
-        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=BUILD_SECONDS)
-        if done.returncode != 0:
-            raise AssertionError(f"{command} ended with {done.returncode}:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
 
 
 @unittest.skipUnless(has_libtorch(), "LibTorch's headers are not installed: script/bootstrap --frameworks")
@@ -51,12 +32,12 @@ class LibTorchTest(FrameworkTest):
         super().setUp()
 
     def train(self, workers, epochs, folder, *options, paceline=()):
-        command = [str(BUILT / "training"), str(epochs), folder, *options]
+        command = [str(TRAINING), str(epochs), folder, *options]
         return self.box.submit("--slots", workers, "--workdir", str(self.home), *paceline, "--", *command)
 
     def alone(self, epochs, *options):
         """The weights of one process outside of Paceline."""
-        done = subprocess.run([str(BUILT / "training"), str(epochs), "-", *options], capture_output=True, text=True, timeout=PATIENCE)
+        done = subprocess.run([str(TRAINING), str(epochs), "-", *options], capture_output=True, text=True, timeout=PATIENCE)
         self.assertEqual(done.returncode, 0, done.stderr)
         return self.weights_in(done.stdout)
 
@@ -120,8 +101,58 @@ class LibTorchTest(FrameworkTest):
         self.expect_completed(job)
         self.expect_weights(job, self.alone(2, "samples=601"))
 
-    def test_resizes_and_a_pause_in_the_middle_of_epochs_leave_no_step_out(self):
-        job = self.train("1..4", 12, "kept", "pause=0.03")
+    def until_it_stands(self, job):
+        """From then on it can go on in place."""
+        self.until(lambda: any(each["kind"] == "gang_stands" for each in self.box.events() if each.get("job") == job), job, "never stands")
+
+    def resize_in_place(self, job, workers):
+        """Until those that leave are gone, too: where a newcomer had to wait for them it would be a restart."""
+        self.box.resize(job, workers)
+        self.until(lambda: sorted(self.box.processes()) == sorted(self.pids(job)), job, "keeps workers that leave")
+
+    def pids(self, job):
+        return [worker["pid"] for worker in self.box.job(job)["gang"]]
+
+    def test_workers_that_stay_keep_their_processes(self):
+        job = self.train("1..4", 30, "kept", "pause=0.03", "tell")
+        self.until_it_stands(job)
+        self.resize_in_place(job, 1)
+        one = self.pids(job)
+        self.resize_in_place(job, 3)
+        three = self.pids(job)
+        self.assertEqual(three[:1], one)
+        self.resize_in_place(job, 2)
+        self.assertEqual(self.pids(job), three[:2])
+        self.pause_and_resume(job)
+        shown = self.expect_completed(job)
+        self.assertEqual((shown["retries_used"], shown["lost_slot_seconds"]["failure"]), (0, 0))
+        self.expect_each_sample_once_an_epoch(job, 30)
+        self.expect_the_weights_of_all_to_be(self.alone(30), job)
+        self.assertEqual({(before, after) for before, after in re.findall(r"RESIZED (\d+) (\d+)", self.logs(job))} - {("4", "1")},
+                         {("1", "3"), ("3", "2")})
+
+    def test_the_others_go_on_where_one_dies(self):
+        job = self.train("2..3", 25, "-", "pause=0.03", "tell", paceline=["--retry", "0"])
+        self.until_it_stands(job)
+        before = self.pids(job)
+        os.kill(before[1], signal.SIGKILL)
+        self.until(lambda: before[1] not in self.pids(job), job, "keeps a worker that died")
+        self.assertEqual([pid for pid in self.pids(job) if pid in before], [before[0], before[2]])
+        shown = self.expect_completed(job)
+        self.assertEqual((shown["attempt"], shown["retries_used"]), (1, 0))
+        self.assertIn("paceline: 2 ranks of 3 are left, and go on after step", self.logs(job))
+        self.expect_each_sample_once_an_epoch(job, 25, repeated=30)
+        self.expect_the_weights_of_all_to_be(self.alone(25), job)
+
+    def expect_the_weights_of_all_to_be(self, wanted, job):
+        everyones = [list(map(float, each.split())) for each in re.findall(r"WEIGHTS(.*)", self.logs(job))]
+        self.assertGreater(len(everyones), 1)
+        self.assertEqual([each for each in everyones if each != everyones[0]], [], "ranks differ")
+        for one, other in zip(everyones[0], wanted, strict=True):
+            self.assertAlmostEqual(one, other, delta=5 * CLOSE)
+
+    def test_restarts_and_a_pause_in_the_middle_of_epochs_leave_no_step_out(self):
+        job = self.train("1..4", 12, "kept", "pause=0.03", "carries", paceline=RESTARTS)
         told = []
         for workers in (2, 4, 1, 3):
             self.until(lambda: self.box.job(job)["checkpoint"], job, "keeps no checkpoint")
@@ -139,6 +170,8 @@ class LibTorchTest(FrameworkTest):
         self.assertEqual(sorted(re.findall(r"RESIZED (\d+) (\d+)", self.logs(job))), sorted(told))
         self.expect_each_sample_once_an_epoch(job, 12)
         self.expect_weights(job, self.alone(12))
+        carried = re.findall(r"CARRIED (\d+) (\d+) (\d+) (\d+) (.*)", self.logs(job))
+        self.assertEqual({tuple(each) for each in carried}, {(carried[0][0],) * 4 + ("in generation 1",)})
         self.assertEqual(len(list((self.home / "kept").iterdir())), 2, "the newest two, and nothing unfinished")
 
     def reached(self, job):
@@ -147,14 +180,14 @@ class LibTorchTest(FrameworkTest):
 
     def test_a_notice_outside_of_paceline_is_taken_after_the_step(self):
         for folder, code in (("-", 143), (str(self.home / "kept"), 75)):
-            command = [str(BUILT / "training"), "400", folder, "pause=0.01"]
+            command = [str(TRAINING), "400", folder, "pause=0.01"]
             with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
                 for _ in range(5):
-                    self.assertIn("SAW", next(line for line in process.stdout if "paceline" not in line))
+                    next(line for line in process.stdout if line.startswith("SAW"))
                 process.send_signal(signal.SIGTERM)
                 process.stdout.read()
                 self.assertEqual(process.wait(PATIENCE), code)
-        self.assertRegex(self.types(f"{BUILT}/training 1 kept"), r"Going on from \S+, after \d+ samples, on 1 rank\.")
+        self.assertRegex(self.types(f"{TRAINING} 1 kept"), r"Going on from \S+, after \d+ samples, on 1 rank\.")
 
     def test_ranks_that_built_other_models_say_so(self):
         job = self.train("3", 1, "-", "wide=2")
@@ -165,14 +198,16 @@ class LibTorchTest(FrameworkTest):
         self.assertEqual(len(re.findall(sentence, self.logs(job))), 3, self.logs(job))
 
     def test_an_exception_on_one_rank_is_told_by_all(self):
-        job = self.train("3", 1, "-", "fails=1")
-        self.until(lambda: self.box.job(job)["ended_at"], job, "does not end")
-        log = self.logs(job)
-        self.assertEqual(len(re.findall(r"paceline: no more of this", log)), 1, log)
-        self.assertEqual(len(re.findall(r"paceline: Rank 1 aborted the group: no more of this", log)), 2, log)
+        for options in ([], RESTARTS):
+            with self.subTest(options=options):
+                job = self.train("3", 1, "-", "fails=1", paceline=options)
+                self.until(lambda: self.box.job(job)["ended_at"], job, "does not end")
+                log = self.logs(job)
+                self.assertEqual(len(re.findall(r"paceline: no more of this$", log, re.M)), 1, log)
+                self.assertEqual(len(re.findall(r"paceline: Rank 1 aborted the group: no more of this$", log, re.M)), 2, log)
 
     def test_a_killed_worker_is_named_and_the_job_starts_again_from_its_checkpoint(self):
-        job = self.train("3", 12, "kept", "pause=0.03", paceline=["--retry", "1"])
+        job = self.train("3", 12, "kept", "pause=0.03", paceline=["--retry", "1", *RESTARTS])
         self.until(lambda: len(self.steps(job, "checkpoint")) > 2, job, "keeps no checkpoint")
         os.kill(self.box.job(job)["gang"][1]["pid"], signal.SIGKILL)
         self.wait_log(job, r"paceline: Rank 1 is gone: its connection ended\.")
@@ -188,6 +223,16 @@ class LibTorchTest(FrameworkTest):
         self.expect_failure(self.train("1", 1, "kept", "wide=0"), r"is of another model: it has first\.bias \(8 Float\)")
         path.write_bytes(path.read_bytes()[:-1000])
         self.expect_failure(self.train("2", 1, "kept"), r"is no whole checkpoint of this kind of training")
+
+    def test_what_is_carried_in_other_names_or_too_late_is_told(self):
+        self.expect_completed(self.train("1", 1, "kept"))
+        job = self.train("1", 2, "kept", "carries")
+        self.expect_completed(job)
+        self.assertRegex(self.logs(job), r"paceline: 'began' begins anew: it is not in ckpt-\d+\.pt\.")
+        job = self.train("1", 3, "kept")
+        self.expect_completed(job)
+        self.assertRegex(self.logs(job), r"paceline: 'began' is left out: nothing carries it now, and it is in ckpt-\d+\.pt\.")
+        self.expect_failure(self.train("1", 1, "other", "carries=2"), r'job\.carry\("late", …\) came too late')
 
     def expect_failure(self, job, sentence):
         self.until(lambda: self.box.job(job)["ended_at"], job, "does not end")
@@ -218,6 +263,22 @@ class LibTorchTest(FrameworkTest):
         for workers in ("2", "4"):
             self.assertAlmostEqual(accuracies[workers], accuracies["1"], delta=0.01)
             self.assertLess(self.difference_of_checkpoints("kept-1", f"kept-{workers}"), CLOSE)
+
+        self.expect_the_example_to_be_resized_in_place()
+
+    def expect_the_example_to_be_resized_in_place(self):
+        job = self.box.submit("--slots", "1..3", "--workdir", str(self.home), "--", "digits_cpp/train", "--epochs", "4",
+                              "--checkpoint-dir", "kept-in-place")
+        self.until_it_stands(job)
+        kept = []
+        for workers in (1, 3, 2):
+            self.resize_in_place(job, workers)
+            pids = self.pids(job)
+            self.assertEqual(pids[:len(kept)], kept[:workers])
+            kept = pids
+        shown = self.expect_completed(job)
+        self.assertEqual((shown["attempt"], shown["retries_used"]), (1, 0))
+        self.assertGreater(self.reports(job)[-2]["accuracy"], 0.9)
 
     def difference_of_checkpoints(self, *folders):
         """The greatest, of any weight: Python reads them, too."""

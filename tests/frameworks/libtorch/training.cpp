@@ -1,10 +1,16 @@
 // A small training that tells which samples each rank saw and which weights came out.
 //
 //   training EPOCHS FOLDER|- [samples=N] [pause=SECONDS] [max_local=N] [wide=RANK] [fails=RANK] [twice]
-//                        [weighted] [by_hand] [weightless=N] [forgets]
+//                        [weighted] [by_hand] [weightless=N] [forgets] [hurry=FILE] [evaluates=N] [tell]
+//                        [dies=RANK where=N] [carries[=2]]
 //
-//   pause      of each step        wide    that rank builds another model
+//   pause      of each step        hurry   until that file is there
 //   max_local  samples of a piece  fails   that rank throws in its fifth step
+//   evaluates  after each N steps  wide    that rank builds another model
+//   tell       all ranks tell weights
+//   dies       that rank is killed in its fifth step: where=1 before backward(), 2 before the optimizer's
+//              step, 3 before job.step(), 4 in the evaluation after it
+//   carries    steps are counted in what is carried; 2: something more is carried too late
 //   twice      backward() runs twice on a batch
 //   weighted   samples count by their class, of which job.weight() is told, but not with by_hand
 //   weightless in that step nothing counts
@@ -12,8 +18,10 @@
 #include <torch/torch.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <paceline/torch.hpp>
 #include <string>
@@ -88,16 +96,23 @@ void tell_weights(const torch::nn::Module& module) {
   std::printf("\n");
 }
 
+void tell_accuracy(const paceline::Job& job, const paceline::Metrics& found) {
+  job.report(found);
+  std::printf("ACCURACY %.9g\n", found.at("accuracy"));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::map<std::string, int> given;
   double pause = 0;
+  std::string hurry;
   for (int i = 3; i < argc; ++i) {
     const std::string word = argv[i];
     const auto equals = word.find('=');
     const auto value = equals == word.npos ? "1" : word.substr(equals + 1);
     if (word.starts_with("pause=")) pause = std::atof(value.c_str());
+    if (word.starts_with("hurry=")) hurry = value;
     given[word.substr(0, equals)] = std::atoi(value.c_str());
   }
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
@@ -107,18 +122,40 @@ int main(int argc, char** argv) {
   const auto is_asked_of = [&](const char* what) {
     return given.contains(what) && given[what] == job.rank();
   };
+  const auto die = [&](int where, std::uint64_t steps) {
+    if (is_asked_of("dies") && given["where"] == where && job.generation() == 1 &&
+        job.steps() == steps)
+      std::raise(SIGKILL);
+  };
+  const auto rest = [&] {
+    if (hurry.empty() || !std::filesystem::exists(hurry))
+      std::this_thread::sleep_for(std::chrono::duration<double>(pause));
+  };
   torch::manual_seed(static_cast<std::uint64_t>(job.rank()) + 1);  // ranks start from rank 0's
   Net net(is_asked_of("wide") ? 9 : 8);
   torch::optim::Adam optimizer(net->parameters(), 0.01);
   job.distribute(net, optimizer);
+  std::int64_t counted = 0;
+  auto began = "in generation " + std::to_string(job.generation());
+  auto history = torch::zeros({1});
+  Net mean(8);
+  if (given.contains("carries")) {
+    job.carry("counted", counted);
+    job.carry("began", began);
+    job.carry("history", history);
+    job.carry("mean", mean);
+  }
   if (std::string(argv[2]) != "-") job.checkpoint(argv[2], 0.2);
 
   job.on_resize(
       [](int old_size, int new_size) { std::printf("RESIZED %d %d\n", old_size, new_size); });
 
+  if (given.contains("carries") && given["carries"] == 2) job.carry("late", counted);
+
   int batches = 0;
   const Points points(given.contains("samples") ? given["samples"] : 604);
   const auto measure = [&](const Batch& batch) {
+    die(4, 5);
     const auto right = (net(batch.points).argmax(1) == batch.classes).sum().item<double>();
     return paceline::Sums{{{"accuracy", right}}, static_cast<double>(batch.indices.size())};
   };
@@ -143,17 +180,38 @@ int main(int argc, char** argv) {
           job.weight(count);
       }
       optimizer.zero_grad();
+      die(1, 4);
       loss.backward({}, true);
       if (given.contains("twice")) loss.backward();
+      die(2, 4);
       optimizer.step();
+      die(3, 4);
+      const auto before = job.steps();
+      ++counted;
+      history = history + 1;
+      mean->first->bias.data().fill_(static_cast<double>(counted));
       job.step(loss);
-      std::this_thread::sleep_for(std::chrono::duration<double>(pause));
+      if (given.contains("carries")) {
+        if (job.steps() > before)
+          job.commit();
+        else
+          job.restore();
+      }
+      std::printf("STEPS %d %d\n", static_cast<int>(before), static_cast<int>(job.steps()));
+      if (given.contains("evaluates") &&
+          job.steps() % static_cast<std::uint64_t>(given["evaluates"]) == 0)
+        tell_accuracy(job, job.evaluate(measure, points, 100));
+      rest();
       if (job.should_stop()) break;
     }
-    job.report(job.evaluate(measure, points, 100));
+    tell_accuracy(job, job.evaluate(measure, points, 100));
     if (job.should_stop()) break;
   }
-  if (job.rank() == 0) tell_weights(*net);
+  if (given.contains("carries"))
+    std::printf("CARRIED %d %d %d %d %s\n", static_cast<int>(job.steps()),
+                static_cast<int>(counted), history.item<int>(), mean->first->bias[0].item<int>(),
+                began.c_str());
+  if (job.rank() == 0 || given.contains("tell")) tell_weights(*net);
   if (given.contains("publish")) {
     Net read(8);
     torch::load(read, job.publish(net, "models/net.pt"));

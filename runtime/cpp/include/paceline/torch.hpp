@@ -1,5 +1,5 @@
 // The elastic runtime for LibTorch: a program for one device trains on all devices of its job, and goes
-// on with another number of them after each start.
+// on with another number of them, in place or after a start.
 //
 //   int main() {
 //     auto job = paceline::init();                        // outside of Paceline: one process, the same code

@@ -22,6 +22,12 @@ inline at::Tensor tensor_of(std::string bytes) {
   return ::torch::from_blob(bytes.data(), {size}, at::kByte).clone();
 }
 
+// REQUIRES: tensor_of() made it, or one like it.
+inline std::string text_of(const at::Tensor& bytes) {
+  const auto here = bytes.to(at::kCPU).contiguous();
+  return {static_cast<const char*>(here.data_ptr()), here.nbytes()};
+}
+
 inline void restore_chance(const at::Tensor& state) {
   auto generator = at::globalContext().defaultGenerator(at::kCPU);
   const std::scoped_lock lock(generator.mutex());

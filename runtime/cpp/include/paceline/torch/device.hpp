@@ -3,8 +3,9 @@
 
 #include <torch/torch.h>
 
-#include <cstdlib>
 #include <string>
+
+#include "paceline/torch/ranks.hpp"
 
 namespace paceline::detail {
 
@@ -12,10 +13,6 @@ namespace paceline::detail {
 inline at::Device own_device(int local_rank) {
   const auto count = static_cast<int>(::torch::cuda::device_count());
   if (count == 0) return at::kCPU;
-  const auto variable = [](const char* name) {
-    const char* const text = std::getenv(name);
-    return std::string(text == nullptr ? "" : text);
-  };
   const auto devices = variable("PACELINE_DEVICES");
   const auto own = devices.substr(0, devices.find(','));
   auto visible = variable("CUDA_VISIBLE_DEVICES") + ",";

@@ -11,22 +11,21 @@
 
 #include "paceline/runtime.hpp"
 #include "paceline/torch/error.hpp"
+#include "paceline/torch/ranks.hpp"
 
 namespace paceline::detail {
 
 // From construction to destruction.
 class Ending {
  public:
-  // REQUIRES: the group stays where it is, and outlives this.
-  explicit Ending(Group& group) : before_(std::set_terminate(end)) { group_ = &group; }
+  // REQUIRES: they outlive this.
+  explicit Ending(Ranks& ranks) : before_(std::set_terminate(end)) { ranks_ = &ranks; }
   Ending(const Ending&) = delete;
   Ending& operator=(const Ending&) = delete;
   ~Ending() {
-    group_ = nullptr;
+    ranks_ = nullptr;
     std::set_terminate(before_);
   }
-  // All ranks have parted: nobody is to be told any more.
-  void forget_the_others() { group_ = nullptr; }
 
  private:
   [[noreturn]] static void end() {
@@ -51,15 +50,10 @@ class Ending {
   static void say(const std::string& what) { std::cerr << "paceline: " << what << std::endl; }
   static void say_to_all(const std::string& what) {
     say(what);
-    if (group_ == nullptr) return;
-    try {
-      group_->abort(what);
-      group_->barrier();  // what ran may just have ended; what runs next notices, and tells them
-    } catch (const GroupError&) {
-    }
+    if (ranks_ != nullptr) ranks_->abort(what);
   }
 
-  inline static Group* group_ = nullptr;
+  inline static Ranks* ranks_ = nullptr;
   std::terminate_handler before_;
 };
 

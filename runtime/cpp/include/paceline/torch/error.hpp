@@ -12,8 +12,8 @@ class PacelineError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Thrown by Job::step() where this worker makes room: the process is to end with this code. Where
-// nobody catches it, it does.
+// Thrown by Job::step() where this worker makes room, and where the next batch is asked for of a gang that
+// goes on without it: the process is to end with this code. Where nobody catches it, it does.
 struct Exit {
   int code;
 };

@@ -8,6 +8,9 @@
 //
 // Where the program says what its pieces count, that takes the place of their part, and the sum is
 // divided by what all pieces of all ranks count.
+//
+// Where the group fails, and others go on together, the global batch is void: backward() ends as ever,
+// and parameters have no gradients.
 #pragma once
 
 #include <torch/csrc/autograd/engine.h>
@@ -26,6 +29,7 @@
 
 #include "paceline/runtime.hpp"
 #include "paceline/torch/error.hpp"
+#include "paceline/torch/ranks.hpp"
 
 namespace paceline::detail {
 
@@ -73,11 +77,16 @@ struct Bucket {
 class Gradients : public std::enable_shared_from_this<Gradients> {
  public:
   // REQUIRES: the model's parameters are the same, in the same order, on every rank, and stay where
-  // they are; the group outlives it.
-  static std::shared_ptr<Gradients> of(const std::vector<at::Tensor>& parameters, Group& group) {
-    std::shared_ptr<Gradients> gradients(new Gradients(parameters, group));
+  // they are; `ranks` outlives it.
+  static std::shared_ptr<Gradients> of(const std::vector<at::Tensor>& parameters, Ranks& ranks) {
+    std::shared_ptr<Gradients> gradients(new Gradients(parameters, ranks));
     gradients->listen();
     return gradients;
+  }
+  // The ranks are others now; nothing is under way.
+  void meet() {
+    buckets_.clear();
+    if (group().size() > 1) fill_buckets();
   }
 
   struct Piece {
@@ -88,8 +97,10 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
   void begin(const Piece& piece) {
     piece_ = piece;
     done_ = parameters_.empty();
+    void_ = false;
     count_.reset();
     if (!piece.first) return;
+    summed_ = false;
     whole_.reset();
     aside_.assign(parameters_.size(), {});
     for (auto& each : buckets_) {
@@ -107,15 +118,27 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
   [[nodiscard]] bool done() const { return done_; }
   // No piece is under way: gradients are of something else.
   void end() { piece_.reset(); }
+  // Parameters have the gradients of the whole global batch.
+  [[nodiscard]] bool summed() const { return summed_; }
+  // The global batch is void, and what backward() still comes to until the next one begins.
+  void drop() {
+    end();
+    done_ = void_ = true;
+    summed_ = false;
+    aside_.assign(parameters_.size(), {});
+    forget();
+  }
 
  private:
-  Gradients(const std::vector<at::Tensor>& parameters, Group& group) : group_(group) {
+  Gradients(const std::vector<at::Tensor>& parameters, Ranks& ranks) : ranks_(ranks) {
     for (const auto& each : parameters)
       if (each.requires_grad()) parameters_.push_back(each);
     aside_.resize(parameters_.size());
     bucket_of_.resize(parameters_.size());
-    if (group.size() > 1) fill_buckets();
+    if (ranks.met()) meet();
   }
+
+  [[nodiscard]] Group& group() { return ranks_.group(); }
 
   void listen() {
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
@@ -161,8 +184,8 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
   }
 
   void accumulated(std::size_t parameter) {
-    if (!piece_) return;
-    if (done_)
+    if (!piece_ && !void_) return;
+    if (done_ && !is_void())
       throw PacelineError(
           "backward() ran again on the same batch: add the losses, and call "
           "backward() once for each batch.");
@@ -175,15 +198,29 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
         if (const auto gradients = weak.lock()) gradients->backward_over();
       });
     }
-    if (!piece_->last || buckets_.empty()) return;
+    if (is_void() || !piece_->last || buckets_.empty()) return;
     ++buckets_[bucket_of_[parameter]].complete;
     launch(false);
   }
 
   void backward_over() {
-    const ::torch::NoGradGuard no_grad;
     queued_ = false;
     done_ = true;
+    try {
+      if (!is_void()) finish_piece();
+    } catch (const GroupError& error) {
+      ranks_.suffer(error);
+    }
+    if (is_void()) forget();
+  }
+
+  [[nodiscard]] bool is_void() const { return void_ || ranks_.error(); }
+  void forget() {
+    for (auto& each : parameters_) each.mutable_grad().reset();
+  }
+
+  void finish_piece() {
+    const ::torch::NoGradGuard no_grad;
     add_count();
     if (!piece_->last) return set_aside();
     if (buckets_.empty()) {
@@ -193,6 +230,7 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
       for (auto& each : buckets_) receive(each);
     }
     if (whole_) divide();
+    summed_ = true;
   }
 
   void add_count() {
@@ -205,7 +243,7 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
 
   // By what the pieces of all ranks count.
   void divide() {
-    group_.all_reduce(std::span<double>(&*whole_, 1), Op::sum);
+    group().all_reduce(std::span<double>(&*whole_, 1), Op::sum);
     if (*whole_ <= 0)
       throw PacelineError(
           "job.weight() was 0 for the whole global batch: its mean would be of nothing.");
@@ -265,13 +303,13 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
       const bool there = gradient.defined() || aside_[i].defined();
       bucket.counts[static_cast<std::int64_t>(n)] = there ? 1.0 : 0.0;
     }
-    bucket.ticket = group_.start_all_reduce(bucket.flat.data_ptr(),
-                                            static_cast<std::size_t>(bucket.flat.numel()),
-                                            type_of(bucket.flat), Op::sum);
+    bucket.ticket = group().start_all_reduce(bucket.flat.data_ptr(),
+                                             static_cast<std::size_t>(bucket.flat.numel()),
+                                             type_of(bucket.flat), Op::sum);
   }
 
   void receive(Bucket& bucket) {
-    group_.wait(*bucket.ticket);
+    group().wait(*bucket.ticket);
     const auto counts = bucket.counts.to(at::kDouble);
     for (std::size_t n = 0; n < bucket.parameters.size(); ++n) {
       // Unused on every rank, as on one device.
@@ -283,7 +321,7 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
     }
   }
 
-  Group& group_;
+  Ranks& ranks_;
   std::vector<at::Tensor> parameters_, aside_;
   std::vector<Bucket> buckets_;  // none on one rank alone
   std::vector<std::size_t> bucket_of_;
@@ -291,7 +329,7 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
   std::optional<Piece> piece_;
   std::optional<double> count_;  // of the piece, where the program says it
   std::optional<double> whole_;  // of the pieces so far; in the end of all ranks'
-  bool done_ = true, queued_ = false;
+  bool done_ = true, queued_ = false, summed_ = false, void_ = false;
 };
 
 }  // namespace paceline::detail

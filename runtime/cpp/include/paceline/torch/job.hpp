@@ -26,13 +26,16 @@
 
 #include "paceline/order.hpp"
 #include "paceline/runtime.hpp"
+#include "paceline/torch/acts.hpp"
 #include "paceline/torch/checkpoint.hpp"
 #include "paceline/torch/device.hpp"
 #include "paceline/torch/ending.hpp"
 #include "paceline/torch/error.hpp"
 #include "paceline/torch/loading.hpp"
 #include "paceline/torch/model.hpp"
+#include "paceline/torch/ranks.hpp"
 #include "paceline/torch/report.hpp"
+#include "paceline/torch/savepoint.hpp"
 #include "paceline/torch/state.hpp"
 
 namespace paceline {
@@ -58,23 +61,25 @@ class Epochs;
 
 // Made by paceline::init(). Every rank makes the same calls in the same order.
 //
-// Functions throw PacelineError, and GroupError where a rank died or doesn't go on. Where nobody catches
-// what is thrown, the process ends with exit code 1, and the other ranks with a sentence that names it.
+// A rank that dies makes the global batch under way void: its backward() leaves parameters without
+// gradients, so that optimizers do nothing, and those that are left go on with the same samples. Functions
+// throw PacelineError, and GroupError where the ranks that are left can't go on. Where nobody catches what is
+// thrown, the process ends with exit code 1, and the other ranks with a sentence that names it.
 class Job {
  public:
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
   ~Job() {
-    if (group_ && std::uncaught_exceptions() > exceptions_)
-      group_->abort("an exception ended its training; its log may say more");
+    if (ranks_.met() && std::uncaught_exceptions() > exceptions_)
+      group().abort("an exception ended its training; its log may say more");
   }
 
-  // This process's place, which stays the same while it lives.
-  [[nodiscard]] int rank() const { return place_.rank; }
-  [[nodiscard]] int size() const { return place_.size; }
-  [[nodiscard]] int local_rank() const { return place_.local_rank; }
-  [[nodiscard]] std::uint64_t generation() const { return place_.generation; }
-  // Where it computes: a GPU of its own where there is one.
+  // This process's place, which may change where the next batch is asked for.
+  [[nodiscard]] int rank() const { return ranks_.place().rank; }
+  [[nodiscard]] int size() const { return ranks_.place().size; }
+  [[nodiscard]] int local_rank() const { return ranks_.place().local_rank; }
+  [[nodiscard]] std::uint64_t generation() const { return ranks_.place().generation; }
+  // Where it computes: a GPU of its own where there is one. It stays the same.
   [[nodiscard]] at::Device device() const { return device_; }
   // Paceline says that the model is good enough. Turns true on all ranks in the same step.
   [[nodiscard]] bool should_stop() const { return should_stop_; }
@@ -88,34 +93,57 @@ class Job {
   template <class Model, class... Things>
   void distribute(Model& model, Things&... carried) {
     const auto module = detail::module_of(model);
-    const auto difference = detail::difference(group(), *module);
-    if (!difference.empty()) end_together(difference);
-    detail::share(group(), *module);
-    state_.models.push_back({module, detail::Gradients::of(module->parameters(), group())});
-    (carry(carried), ...);
+    if (!acts_.joins()) {
+      const auto difference = detail::difference(group(), *module);
+      if (!difference.empty()) end_together(difference);
+      detail::share(group(), *module, 0);
+    }
+    state_.models.push_back({module, detail::Gradients::of(module->parameters(), ranks_)});
+    (carry_along(carried), ...);
   }
+
+  // Takes `thing` along: into checkpoints, and to the ranks that a resize brings. A number, a string, a tensor,
+  // a model that isn't trained, or what has save(OutputArchive&) and load(InputArchive&). What rank 0 has of
+  // it counts. Call it before checkpoint().
+  // REQUIRES: it outlives the last step.
+  template <class Thing>
+  void carry(const std::string& name, Thing& thing) {
+    if (folder_ || order_)
+      throw PacelineError(
+          "job.carry(\"" + name +
+          "\", …) came too late: call it before job.checkpoint() and job.batches().");
+    state_.named.add(name, thing);
+  }
+  // Notes, in memory, how what was given to carry() is now. Every start and every resize is a commit, too.
+  void commit() { state_.named.commit(); }
+  // Puts what was given to carry() back to how it was at the last commit(). Models, optimizers and the place in
+  // the data stay.
+  void restore() { state_.named.restore(device_); }
 
   // Keeps checkpoints in `folder`, one every so many seconds and one before giving way, and goes on
   // from the newest. Call it after distribute().
   void checkpoint(const std::filesystem::path& folder, double every = 60) {
     folder_.emplace(folder);
     every_ = every;
+    if (acts_.joins()) return;
     try {
       const auto found = detail::go_on(group(), *folder_);
       if (!found) return;  // it takes the first at once: then the training can be resized
-      restore(*found);
+      restore_from(*found);
       saved_at_ = Clock::now();
     } catch (const PacelineError& error) {
       end_together(error.what());
     }
   }
 
-  // Calls `function` on every rank when the training begins after a start with another number of ranks
-  // than its checkpoint. Call it before batches().
+  // Calls `function` on every rank, newcomers too, when the training goes on in another generation in
+  // place, and when it begins after a start with another number of ranks than its checkpoint. Call it
+  // before epochs().
   using Resized = std::function<void(int old_size, int new_size)>;
   void on_resize(Resized function) { resized_.push_back(std::move(function)); }
 
-  // The numbers of the epochs that are left of `count`.
+  // The numbers of the epochs that are left of `count`. A newcomer meets the others here, and has their
+  // model, place in the data and steps() from here on.
   [[nodiscard]] Epochs epochs(std::uint64_t count);
 
   // This rank's pieces of the global batches of this epoch, from where the training stands, as the
@@ -131,51 +159,38 @@ class Job {
     if (!std::isfinite(count) || count < 0)
       throw PacelineError("job.weight() takes a number from 0 on, not " + std::to_string(count) +
                           ".");
+    if (!under_way_) return;
     for (const auto& each : state_.models) each.gradients->count(piece_->counts > 0 ? count : 0);
   }
 
   // The batch was trained with. Between two global batches, and only here, ranks agree on what comes
-  // next: a report, a checkpoint, to stop, or to give way, which throws Exit. Returns whether a global
-  // batch ended. `loss`: the mean over the batch, for the report.
+  // next: a report, a checkpoint, to stop, a resize, which happens where the next batch is asked for, or
+  // to give way. Where this process is to end, Exit is thrown. Returns whether a global batch counts as
+  // done. `loss`: the mean over the batch, for the report.
   bool step(const at::Tensor& loss = {}) {
     if (!piece_) throw PacelineError("job.step() was called without a batch of job.batches().");
-    for (const auto& each : state_.models)
-      if (!each.gradients->done())
-        throw PacelineError(
-            "backward() did not reach the model's parameters for this batch: call it "
-            "once for each batch, before job.step().");
-    if (loss.defined() && piece_->counts > 0) {
-      loss_ += loss.item<double>() * static_cast<double>(piece_->counts);
-      loss_count_ += static_cast<double>(piece_->counts);
-    }
+    const auto before = steps_;
     const auto piece = *std::exchange(piece_, std::nullopt);
-    for (const auto& each : state_.models) each.gradients->end();
-    if (!piece.last) return false;
-    order_->step(piece.batch);
-    ++steps_;
-    samples_ += piece.batch;
-    do_what_is_agreed();
-    return true;
+    if (under_way_ && !ranks_.error()) end_piece(piece, loss);
+    if (ranks_.error()) regroup();
+    return steps_ > before;
   }
 
   // The means over `dataset`, on all ranks together, of what `function(batch)` returns as Sums. Without
-  // gradients, models in eval mode. Each sample counts once.
+  // gradients, models in eval mode. Each sample counts once. Before it meets the others a newcomer
+  // computes by itself.
   template <class Function, class Dataset>
   [[nodiscard]] Metrics evaluate(Function function, Dataset dataset, std::size_t batch_size = 256) {
-    for (const auto& each : state_.models) detail::average_buffers(group(), *each.module);
-    const detail::Evaluating evaluating(state_.models);
-    const auto mine = share(detail::length_of(dataset), number_of(rank()), number_of(size()));
-    // A rank without samples computes one all the same, for the names, and it counts for nothing.
-    Sums sums;
-    for (const auto& part : pieces(mine.size() > 0 ? mine : Range{0, 1}, batch_size)) {
-      std::vector<std::size_t> indices(part.size());
-      std::iota(indices.begin(), indices.end(), part.begin);
-      const Sums found = function(dataset.get_batch(indices));
-      const bool counts = mine.size() > 0;
-      for (const auto& [name, value] : found.of) sums.of[name] += counts ? value : 0;
-      sums.count += counts ? found.count : 0;
-    }
-    return means(sums);
+    const auto length = detail::length_of(dataset);
+    if (acts_.joins())
+      return means(sums_of(function, dataset, {0, length}, batch_size), [](auto /*totals*/) {});
+    return detail::metrics_in(together([&] {
+      for (const auto& each : state_.models) detail::average_buffers(group(), *each.module);
+      const auto mine = share(length, number_of(rank()), number_of(size()));
+      return detail::packed(
+          means(sums_of(function, dataset, mine, batch_size),
+                [&](std::span<double> totals) { group().all_reduce(totals, Op::sum); }));
+    }));
   }
 
   // Tells Paceline of these numbers, the same on every rank, with where the training stands.
@@ -184,49 +199,38 @@ class Job {
   }
 
   // Hands out the model: a file at `path` with its weights, as torch::load(model, path) reads them, in
-  // place of the one before. Returns the absolute path. Where it can't be written all ranks end.
+  // place of the one before. Outside of batches. Returns the absolute path. Where it can't be written all
+  // ranks end.
   template <class Model>
   std::string publish(Model& model, const std::filesystem::path& path = "model.pt") {
     const auto module = detail::module_of(model);
-    detail::average_buffers(group(), *module);
-    auto file = std::filesystem::absolute(path);
-    std::string why;
-    std::uint64_t bytes = 0;
-    if (rank() == 0) {
-      detail::OutputArchive archive;
-      module->save(archive);
-      const auto written = detail::bytes_of(archive);
-      bytes = written.size();
-      std::error_code ignored;
-      std::filesystem::create_directories(file.parent_path(), ignored);
-      why = detail::write_whole(file, written);
-    }
-    why = group().broadcast_bytes(why, 0);
-    file = group().broadcast_bytes(file.string(), 0);
-    if (!why.empty())
-      end_together("The model can't be written to " + file.string() + ": " + why +
-                   ". Choose another path, or make room there.");
+    const auto file =
+        together([&] { return write_model(*module, std::filesystem::absolute(path)); });
+    std::error_code ignored;
     if (rank() == 0)
       detail::Report()
-          .add("model", file.string())
-          .add("bytes", bytes)
+          .add("model", file)
+          .add("bytes", static_cast<std::uint64_t>(std::filesystem::file_size(file, ignored)))
           .add("step", steps_)
           .add("samples", samples_)
           .print();
-    return file.string();
+    return file;
   }
 
   // The training is over: a last checkpoint, and all ranks part.
   void finish() {
-    if (folder_) save();
-    part();
+    together([&] {
+      if (folder_) save();
+      part();
+      return std::string();
+    });
   }
 
  private:
   using Clock = std::chrono::steady_clock;
   // What ranks exchange at the end of a global batch; the greatest of each counts.
-  enum Wish { kNotice, kStop, kReport, kCheckpoint, kRate, kLessRate };
-  using Wishes = std::array<double, 6>;
+  enum Wish { kNotice, kStop, kReport, kCheckpoint, kGeneration, kRate, kLessRate };
+  using Wishes = std::array<double, 7>;
   static constexpr int kStartAgain = 75;       // EX_TEMPFAIL of sysexits.h
   static constexpr double kReportEvery = 1.0;  // seconds
 
@@ -236,22 +240,27 @@ class Job {
   friend class Batches;
 
   explicit Job(std::chrono::milliseconds timeout)
-      : group_(Group::join(timeout, place_)),
-        ending_(*group_),
-        device_(detail::own_device(place_.local_rank)) {}
+      : ranks_(timeout),
+        ending_(ranks_),
+        device_(detail::own_device(local_rank())),
+        acts_(ranks_.joins()) {}
+
+  // The global batch under way.
+  struct UnderWay {
+    std::size_t samples;
+    std::optional<detail::Savepoint> before;  // where it may come to that
+    double loss, loss_count;                  // before it
+  };
 
   static std::size_t number_of(int rank) { return static_cast<std::size_t>(rank); }
   static double seconds_since(Clock::time_point time) {
     return std::chrono::duration<double>(Clock::now() - time).count();
   }
 
-  [[nodiscard]] Group& group() {
-    if (!group_) throw PacelineError("The training is over: job.finish() was called.");
-    return *group_;
-  }
+  [[nodiscard]] Group& group() { return ranks_.group(); }
 
   template <class Thing>
-  void carry(Thing& thing) {
+  void carry_along(Thing& thing) {
     state_.carried.push_back(detail::carried(thing));
     if constexpr (std::is_base_of_v<::torch::optim::Optimizer, Thing>)
       if (optimizer_ == nullptr) optimizer_ = &thing;
@@ -259,7 +268,15 @@ class Job {
 
   // ---- batches ----
 
+  // A newcomer's training stands where that of the others does from here on.
+  void meet_others() {
+    if (!acts_.joins()) return;
+    ranks_.attendant().say_ready(generation());
+    enter(0);
+  }
+
   void begin_epoch(const Order::Options& options) {
+    meet_others();
     Order order = [&] {
       try {
         return Order(options);
@@ -267,7 +284,6 @@ class Job {
         throw PacelineError(std::string("job.batches() can't begin: ") + error.what() + ".");
       }
     }();
-    compare_orders(order);
     if (resumed_) {
       expect_data(order);
       order.go_to(static_cast<std::uint64_t>(resumed_->order_epoch),
@@ -276,21 +292,37 @@ class Job {
       order.go_to(order_->epoch(), order_->position());
     }
     order.begin(epoch_);
-    const int old_size = resumed_ ? resumed_->ranks : size();
+    const int old_size = resumed_ && resumed_->ranks > 0 ? resumed_->ranks : size();
     resumed_.reset();
     order_ = order;
-    if (!attends_) attendant_.begin(rank() == 0);
-    attends_ = true;
-    if (old_size != size())
-      for (const auto& each : resized_) each(old_size, size());
+    ranks_.attendant().begin(rank() == 0);
+    follow();  // the program left the loop over the last epoch's batches
+    if (begun_epoch_ != epoch_) together([&] { return compare_orders(); });
+    begun_epoch_ = epoch_;
+    ranks_.stand();
+    if (old_size != size()) tell_resized(old_size);
   }
 
-  void compare_orders(const Order& order) {
-    const auto everyones = group().all_gather_bytes(order.text());
+  void tell_resized(int old_size) {
+    for (const auto& each : resized_) each(old_size, size());
+  }
+
+  [[nodiscard]] detail::Plan plan(std::size_t longest) const {
+    return {*order_, number_of(rank()), number_of(size()), longest};
+  }
+
+  std::string compare_orders() {
+    const auto everyones = group().all_gather_bytes(order_->text());
     for (std::size_t other = 1; other < everyones.size(); ++other)
       if (everyones[other] != everyones[0])
-        end_together("The ranks have different data: rank 0 has " + everyones[0] + ", rank " +
-                     std::to_string(other) + " has " + everyones[other] + ".");
+        end_together(different_data(everyones[0], other, everyones[other]));
+    return {};
+  }
+
+  static std::string different_data(const std::string& first, std::size_t other,
+                                    const std::string& others) {
+    return "The ranks have different data: rank 0 has " + first + ", rank " +
+           std::to_string(other) + " has " + others + ".";
   }
 
   void expect_step() const {
@@ -301,20 +333,53 @@ class Job {
   }
 
   void begin(const detail::Piece& piece) {
-    if (piece.first) begun_at_ = Clock::now();
+    if (piece.first) {
+      begun_at_ = Clock::now();
+      under_way_ = UnderWay{piece.batch, {}, loss_, loss_count_};
+      if (ranks_.attendant().hears()) under_way_->before.emplace(state_.models);
+    }
     piece_ = piece;
     const double weight = static_cast<double>(piece.counts) / static_cast<double>(piece.batch);
     for (const auto& each : state_.models) each.gradients->begin({weight, piece.first, piece.last});
   }
 
+  void end_piece(const detail::Piece& piece, const at::Tensor& loss) {
+    for (const auto& each : state_.models)
+      if (!each.gradients->done())
+        throw PacelineError(
+            "backward() did not reach the model's parameters for this batch: call it "
+            "once for each batch, before job.step().");
+    if (loss.defined() && piece.counts > 0) {
+      loss_ += loss.item<double>() * static_cast<double>(piece.counts);
+      loss_count_ += static_cast<double>(piece.counts);
+    }
+    for (const auto& each : state_.models) each.gradients->end();
+    if (!piece.last) return;
+    under_way_.reset();
+    count_step(piece.batch);
+    acts_.done();
+    attempt([&] { do_what_is_agreed(); });
+  }
+
+  void count_step(std::size_t samples) {
+    order_->step(samples);
+    ++steps_;
+    samples_ += samples;
+    seconds_ += seconds_since(begun_at_);
+  }
+
   // ---- between two global batches ----
 
   void do_what_is_agreed() {
-    seconds_ += seconds_since(begun_at_);
     const auto agreed = agree();
     tell_written(false);
     should_stop_ = should_stop_ || agreed[kStop] > 0;
     if (agreed[kReport] > 0) report_progress();
+    if (agreed[kGeneration] > static_cast<double>(generation())) {
+      ranks_.hear_of(static_cast<std::uint64_t>(agreed[kGeneration]));
+      following_ = true;
+      return;  // newcomers know of nothing else that was agreed on
+    }
     if (agreed[kNotice] > 0) give_way();
     if (agreed[kCheckpoint] > 0) save();
   }
@@ -331,13 +396,14 @@ class Job {
 
   Wishes own_wishes() {
     Wishes wishes{};
-    wishes[kNotice] = attendant_.notice() != 0 ? 1 : 0;
+    wishes[kNotice] = ranks_.attendant().notice() != 0 ? 1 : 0;
+    wishes[kGeneration] = static_cast<double>(ranks_.heard());
     wishes[kRate] = learning_rate();
     wishes[kLessRate] = -wishes[kRate];
     if (rank() > 0) return wishes;
     const bool is_free = folder_ && !folder_->is_writing();
     const bool is_due = !saved_at_ || seconds_since(*saved_at_) >= every_;
-    wishes[kStop] = attendant_.should_stop() ? 1 : 0;
+    wishes[kStop] = ranks_.attendant().should_stop() ? 1 : 0;
     wishes[kReport] = seconds_since(reported_at_) >= kReportEvery ? 1 : 0;
     wishes[kCheckpoint] = is_free && is_due ? 1 : 0;
     return wishes;
@@ -372,10 +438,28 @@ class Job {
     report.print();
   }
 
-  Metrics means(const Sums& sums) {
+  // Of what `function` finds in the samples of `mine`, in eval mode.
+  template <class Function, class Dataset>
+  Sums sums_of(Function& function, Dataset& dataset, const Range& mine, std::size_t batch_size) {
+    const detail::Evaluating evaluating(state_.models);
+    // A rank without samples computes one all the same, for the names, and it counts for nothing.
+    Sums sums;
+    for (const auto& part : pieces(mine.size() > 0 ? mine : Range{0, 1}, batch_size)) {
+      std::vector<std::size_t> indices(part.size());
+      std::iota(indices.begin(), indices.end(), part.begin);
+      const Sums found = function(dataset.get_batch(indices));
+      const bool counts = mine.size() > 0;
+      for (const auto& [name, value] : found.of) sums.of[name] += counts ? value : 0;
+      sums.count += counts ? found.count : 0;
+    }
+    return sums;
+  }
+
+  template <class AddUp>
+  static Metrics means(const Sums& sums, AddUp add_up) {
     std::vector<double> totals{sums.count};
     for (const auto& [_, value] : sums.of) totals.push_back(value);
-    group().all_reduce(std::span(totals), Op::sum);
+    add_up(std::span<double>(totals));
     Metrics metrics;
     const double none = std::numeric_limits<double>::quiet_NaN();
     for (std::size_t i = 1; const auto& [name, _] : sums.of) {
@@ -385,8 +469,28 @@ class Job {
     return metrics;
   }
 
+  // Where rank 0 has written the model.
+  std::string write_model(const detail::Module& module, const std::filesystem::path& path) {
+    detail::average_buffers(group(), module);
+    std::string why;
+    if (rank() == 0) {
+      detail::OutputArchive archive;
+      module.save(archive);
+      std::error_code ignored;
+      std::filesystem::create_directories(path.parent_path(), ignored);
+      why = detail::write_whole(path, detail::bytes_of(archive));
+    }
+    why = group().broadcast_bytes(why, 0);
+    const auto file = group().broadcast_bytes(path.string(), 0);
+    if (!why.empty())
+      end_together("The model can't be written to " + file + ": " + why +
+                   ". Choose another path, or make room there.");
+    return file;
+  }
+
   [[noreturn]] void give_way() {
-    const int notice = attendant_.notice() != 0 ? attendant_.notice() : SIGTERM;
+    const int noticed = ranks_.attendant().notice();
+    const int notice = noticed != 0 ? noticed : SIGTERM;  // here it may not have come yet
     if (folder_) save();
     part();
     throw Exit{folder_ ? kStartAgain : 128 + notice};
@@ -400,13 +504,144 @@ class Job {
 
   void part() {
     tell_written(true);
-    group().barrier();
-    ending_.forget_the_others();
-    group_.reset();
+    ranks_.part();
   }
 
   void say(const std::string& text) const {
     if (rank() == 0) std::cerr << "paceline: " << text << std::endl;
+  }
+
+  // ---- generations ----
+
+  // Where all ranks have ended the same step, none begins another before the next generation stands.
+  void follow() {
+    if (!std::exchange(following_, false)) return;
+    attempt([&] { part(); });
+    if (ranks_.error()) return regroup();
+    enter(size());
+  }
+
+  template <class Act>
+  void attempt(Act act) {
+    try {
+      act();
+    } catch (const GroupError& error) {
+      ranks_.suffer(error);
+    }
+  }
+
+  // Does what all ranks do outside of batches; once more with those that are left where the group fails,
+  // unless one of them had done it: then what that came to counts. Returns what it came to.
+  template <class Act>
+  std::string together(Act act) {
+    for (;;) {
+      const auto done = acts_.count();
+      attempt([&] { acts_.done(act()); });
+      if (ranks_.error()) regroup();
+      if (acts_.count() > done) return acts_.result();
+    }
+  }
+
+  // The group failed: those that are left go on as the next generation. Throws what it failed of where
+  // there is none.
+  void regroup() {
+    const int old_size = size();
+    ranks_.leave();
+    following_ = false;
+    saved_samples_.reset();
+    if (under_way_) put_back();
+    tell_written(true);
+    ranks_.await_next();
+    enter(old_size);
+    say(std::to_string(size()) + (size() == 1 ? " rank" : " ranks") + " of " +
+        std::to_string(old_size) + " are left, and go on after step " + std::to_string(steps_) +
+        ".");
+  }
+
+  // The global batch under way is void.
+  void put_back() {
+    bool torn = false;  // an optimizer may have acted, another didn't
+    for (const auto& each : state_.models) {
+      torn = torn || each.gradients->summed();
+      each.gradients->drop();
+    }
+    under_way_->before->restore();
+    loss_ = under_way_->loss;
+    loss_count_ = under_way_->loss_count;
+    acts_.make_void(under_way_->samples, torn);
+    under_way_.reset();
+  }
+
+  // Goes on in the next generation, or in a later one where that one doesn't come about. `old_size`: of
+  // before; newcomers don't know it.
+  void enter(int old_size) {
+    for (;;) {
+      try {
+        ranks_.join();
+        old_size = take_state(old_size);
+        break;
+      } catch (const GroupError& error) {
+        ranks_.suffer(error);
+      }
+      ranks_.await_next();
+    }
+    if (!ranks_.error()) state_.named.commit();  // nothing was void
+    ranks_.stand();
+    ranks_.attendant().begin(rank() == 0);
+    tell_resized(old_size);
+  }
+
+  // All ranks of the generation stand where the one stands that has done most: the lowest of those.
+  // Returns how many ranks it had before.
+  int take_state(int old_size) {
+    const auto found = acts_.compare(group(), should_stop_, old_size);
+    const bool lacks = found.lacking[number_of(rank())];
+    if (std::find(found.lacking.begin(), found.lacking.end(), true) != found.lacking.end()) {
+      expect_same_models();
+      if (lacks) acts_.begin_copy();
+      state_.share(group(), found.root, lacks, device_);
+    }
+    if (found.some_join) share_standing(found.root);
+    if (const auto samples = acts_.catch_up(found.its); samples > 0) count_step(samples);
+    should_stop_ = found.stops;
+    for (const auto& each : state_.models) each.gradients->meet();
+    return static_cast<int>(found.its.ranks);
+  }
+
+  // Where a newcomer built another model, it alone ends.
+  void expect_same_models() {
+    for (const auto& each : state_.models) {
+      const auto difference = detail::difference(group(), *each.module);
+      if (difference.empty()) continue;
+      if (acts_.joins()) throw PacelineError(difference);
+      throw detail::group_error(PACELINE_ABORTED, -1, difference);
+    }
+  }
+
+  // With the ranks that join.
+  void share_standing(int root) {
+    const std::int64_t none = -1;
+    std::array<std::int64_t, 9> at{};
+    if (rank() == root) {
+      const auto own = standing();
+      const auto number = [](const auto& known) {
+        return known ? static_cast<std::int64_t>(*known) : none;
+      };
+      at = {own.steps,       own.samples,          own.epoch,
+            own.order_epoch, own.position,         own.length,
+            own.seed,        number(begun_epoch_), number(saved_samples_)};
+    }
+    group().broadcast(std::span<std::int64_t>(at), root);
+    const auto order = group().broadcast_bytes(rank() == root ? order_->text() : "", root);
+    const auto named =
+        group().broadcast_bytes(rank() == root ? state_.named.packed() : std::string(), root);
+    if (!acts_.joins()) return;
+    state_.named.load(named, device_);
+    go_on({at[0], at[1], at[2], at[3], at[4], at[5], at[6], 0});
+    begun_epoch_ = at[7] == none ? std::nullopt : std::optional<std::uint64_t>(at[7]);
+    saved_samples_ = at[8] == none ? std::nullopt : std::optional<std::uint64_t>(at[8]);
+    order_elsewhere_ = order;
+    ::torch::manual_seed(seed_of(samples_, rank()));
   }
 
   // ---- checkpoints ----
@@ -433,18 +668,25 @@ class Job {
             size()};
   }
 
-  void restore(const detail::Found& found) {
-    resumed_ = state_.restore(found, device_, rank());
+  void restore_from(const detail::Found& found) {
+    std::vector<std::string> differences;
+    go_on(state_.restore(found, device_, rank(), differences));
     resumed_from_ = found.path.string();
-    steps_ = reported_steps_ = static_cast<std::uint64_t>(resumed_->steps);
-    samples_ = static_cast<std::uint64_t>(resumed_->samples);
-    epoch_ = static_cast<std::uint64_t>(resumed_->epoch);
+    for (const auto& each : differences) say(each + " " + found.path.filename().string() + ".");
     saved_samples_ = samples_;
     say("Going on from " + resumed_from_ + ", after " + std::to_string(samples_) + " samples, on " +
         std::to_string(size()) + (size() == 1 ? " rank." : " ranks."));
   }
 
+  void go_on(const detail::Standing& standing) {
+    resumed_ = standing;
+    steps_ = reported_steps_ = static_cast<std::uint64_t>(standing.steps);
+    samples_ = static_cast<std::uint64_t>(standing.samples);
+    epoch_ = static_cast<std::uint64_t>(standing.epoch);
+  }
+
   void expect_data(const Order& order) {
+    if (!order_elsewhere_.empty()) return expect_data_of_others(order);
     const auto expect = [&](const char* what, std::int64_t before, std::uint64_t now) {
       if (static_cast<std::uint64_t>(before) != now)
         end_together(resumed_from_ + " is of other data: the " + what + " was " +
@@ -453,6 +695,13 @@ class Job {
     };
     expect("length", resumed_->length, order.options().length);
     expect("seed", resumed_->seed, order.options().seed);
+  }
+
+  // Of a newcomer, which alone ends where it has other data.
+  void expect_data_of_others(const Order& order) {
+    const auto elsewhere = std::exchange(order_elsewhere_, "");
+    if (order.text() != elsewhere)
+      throw PacelineError(different_data(elsewhere, number_of(rank()), order.text()));
   }
 
   void tell_written(bool wait) {
@@ -469,21 +718,24 @@ class Job {
   }
 
   const int exceptions_ = std::uncaught_exceptions();
-  Attendant attendant_;
-  Place place_{};
-  detail::State state_;         // the group's thread may still write to its gradients
-  std::optional<Group> group_;  // until all ranks part
+  detail::State state_;  // the group's thread may still write to its gradients
+  detail::Ranks ranks_;
   detail::Ending ending_;
   at::Device device_;
+  detail::Acts acts_;
   ::torch::optim::Optimizer* optimizer_ = nullptr;  // the first, whose learning rate is told
 
   std::optional<Order> order_;
   std::optional<detail::Standing> resumed_;  // until batches() knows the data
   std::string resumed_from_;                 // a path
+  std::string order_elsewhere_;              // a newcomer's: what the others say of it
   std::vector<Resized> resized_;             // what is called
-  std::optional<detail::Piece> piece_;       // under way
+  std::optional<detail::Piece> piece_;       // which the program has
+  std::optional<UnderWay> under_way_;        // none while piece_ is of one that is void
   std::uint64_t epoch_ = 0, total_epochs_ = 0, steps_ = 0, samples_ = 0;
-  bool should_stop_ = false, attends_ = false;
+  std::optional<std::uint64_t> begun_epoch_;  // whose order ranks have compared
+  bool should_stop_ = false;
+  bool following_ = false;  // another generation, before the next batch
 
   std::optional<detail::Folder> folder_;
   double every_ = 0;  // seconds

@@ -63,14 +63,14 @@ class Plan {
   std::deque<Piece> ahead_;
 };
 
-// What a DataLoader takes for a sampler.
+// What a DataLoader takes for a sampler. The plan may become another one, or none, between two batches.
 class Planned final : public ::torch::data::samplers::Sampler<> {
  public:
-  explicit Planned(Plan plan) : plan_(std::move(plan)) {}
+  explicit Planned(std::shared_ptr<std::optional<Plan>> plan) : plan_(std::move(plan)) {}
 
   void reset(c10::optional<std::size_t> /*new_size*/ = c10::nullopt) override {}
   c10::optional<std::vector<std::size_t>> next(std::size_t /*batch_size*/) override {
-    auto piece = plan_.next();
+    auto piece = *plan_ ? (*plan_)->next() : std::nullopt;
     if (!piece) return c10::nullopt;
     return std::move(piece->indices);
   }
@@ -78,7 +78,7 @@ class Planned final : public ::torch::data::samplers::Sampler<> {
   void load(::torch::serialize::InputArchive& /*archive*/) override {}
 
  private:
-  Plan plan_;
+  std::shared_ptr<std::optional<Plan>> plan_;
 };
 
 template <class Dataset>

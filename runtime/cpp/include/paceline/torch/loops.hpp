@@ -3,9 +3,11 @@
 
 #include <torch/torch.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "paceline/torch/job.hpp"
@@ -40,6 +42,7 @@ class Epochs {
 };
 
 inline Epochs Job::epochs(std::uint64_t count) {
+  meet_others();
   total_epochs_ = count;
   return Epochs(*this);
 }
@@ -54,7 +57,7 @@ class Batches {
     explicit Iterator(Batches& batches) : batches_(&batches) {}
     Batch& operator*() const { return *batches_->loaded_; }
     Iterator& operator++() {
-      batches_->go_on();
+      batches_->begin_next();
       return *this;
     }
     bool operator==(std::default_sentinel_t /*end*/) const { return batches_->over_; }
@@ -63,12 +66,15 @@ class Batches {
     Batches* batches_;
   };
 
-  Batches(Job& job, Dataset dataset, const detail::Plan& plan, std::size_t workers)
+  Batches(Job& job, Dataset dataset, const BatchOptions& options)
       : job_(job),
-        plan_(plan),
-        loader_(
-            ::torch::data::make_data_loader(std::move(dataset), detail::Planned(plan),
-                                            ::torch::data::DataLoaderOptions().workers(workers))),
+        longest_(options.max_local),
+        generation_(job.generation()),
+        plan_(job.plan(longest_)),
+        fetched_(std::make_shared<std::optional<detail::Plan>>(plan_)),
+        loader_(::torch::data::make_data_loader(
+            std::move(dataset), detail::Planned(fetched_),
+            ::torch::data::DataLoaderOptions().workers(options.workers))),
         loaded_(loader_->begin()) {}
   Batches(const Batches&) = delete;
   Batches& operator=(const Batches&) = delete;
@@ -80,22 +86,36 @@ class Batches {
   [[nodiscard]] std::default_sentinel_t end() const { return {}; }
 
  private:
-  void go_on() {
-    ++loaded_;
-    begin_next();
-  }
   void begin_next() {
     job_.expect_step();
+    job_.follow();
+    if (generation_ != job_.generation()) plan_anew();
     const auto piece = plan_.next();
     over_ = !piece;
-    if (piece) job_.begin(*piece);
+    if (!piece) return;
+    job_.begin(*piece);
+    if (!is_first_) ++loaded_;
+    is_first_ = false;
+  }
+  // The ranks are others: what was fetched ahead was for those before.
+  void plan_anew() {
+    fetched_->reset();
+    while (loaded_ != loader_->end()) ++loaded_;
+    plan_ = job_.plan(longest_);
+    *fetched_ = plan_;
+    generation_ = job_.generation();
+    loaded_ = loader_->begin();
+    is_first_ = true;
   }
 
   Job& job_;
+  const std::size_t longest_;
+  std::uint64_t generation_;  // whose ranks the plan is for
   detail::Plan plan_;
+  std::shared_ptr<std::optional<detail::Plan>> fetched_;  // the same, further on
   std::unique_ptr<::torch::data::StatelessDataLoader<Dataset, detail::Planned>> loader_;
   ::torch::data::Iterator<Batch> loaded_;
-  bool over_ = false;
+  bool is_first_ = true, over_ = false;  // is_first_: the plan has given out none before
 };
 
 template <class Dataset>
@@ -105,8 +125,7 @@ Batches<Dataset> Job::batches(Dataset dataset, const BatchOptions& options) {
                .seed = options.seed,
                .shuffle = options.shuffle,
                .drop_last = options.drop_last});
-  const detail::Plan plan(*order_, number_of(rank()), number_of(size()), options.max_local);
-  return Batches<Dataset>(*this, std::move(dataset), plan, options.workers);
+  return Batches<Dataset>(*this, std::move(dataset), options);
 }
 
 }  // namespace paceline

@@ -83,13 +83,13 @@ inline std::string difference(Group& group, const Module& model) {
          (theirs.empty() ? "rank 0 has " + mine : rank + " has " + theirs) + ".";
 }
 
-// Every rank's parameters and buffers become rank 0's.
-inline void share(Group& group, const Module& model) {
+// Every rank's parameters and buffers become the root's.
+inline void share(Group& group, const Module& model, int root) {
   const ::torch::NoGradGuard no_grad;
   for (const auto& [_, tensor] : tensors_of(model)) {
     const auto room =
         tensor.detach().to(at::kCPU).contiguous();  // itself, where it is that already
-    group.broadcast(std::span(static_cast<std::byte*>(room.data_ptr()), room.nbytes()), 0);
+    group.broadcast(std::span(static_cast<std::byte*>(room.data_ptr()), room.nbytes()), root);
     if (!room.is_alias_of(tensor)) tensor.detach().copy_(room);
   }
 }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <iostream>
 #include <map>
 #include <string>
@@ -13,6 +15,25 @@ namespace paceline {
 using Metrics = std::map<std::string, double>;
 
 namespace detail {
+
+// Numbers by name as bytes, and back.
+inline std::string packed(const Metrics& metrics) {
+  std::string bytes;
+  for (const auto& [name, value] : metrics) {
+    bytes += name + '\0';
+    bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+  return bytes;
+}
+inline Metrics metrics_in(const std::string& bytes) {
+  Metrics metrics;
+  for (std::size_t at = 0; at < bytes.size();) {
+    const auto end = bytes.find('\0', at);
+    std::memcpy(&metrics[bytes.substr(at, end - at)], bytes.data() + end + 1, sizeof(double));
+    at = end + 1 + sizeof(double);
+  }
+  return metrics;
+}
 
 inline std::string quoted(const std::string& text) {
   std::string quoted = "\"";

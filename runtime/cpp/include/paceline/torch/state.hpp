@@ -16,6 +16,7 @@
 #include "paceline/torch/error.hpp"
 #include "paceline/torch/gradients.hpp"
 #include "paceline/torch/model.hpp"
+#include "paceline/torch/named.hpp"
 
 namespace paceline::detail {
 
@@ -56,6 +57,7 @@ struct Standing {
 struct State {
   std::vector<Distributed> models;
   std::vector<Carried> carried;
+  Named named;
 
   // `chance`: of each rank.
   [[nodiscard]] std::string packed(const Standing& standing,
@@ -67,6 +69,8 @@ struct State {
               [](const auto& each, auto& nested) { each.module->save(nested); });
     write_all(archive, "carried", carried,
               [](const auto& each, auto& nested) { each.save(nested); });
+    if (const auto bytes = named.packed(); !bytes.empty())
+      archive.write("named", tensor_of(bytes), true);
     const auto& at = standing;
     archive.write("standing", c10::IValue(std::vector<std::int64_t>{at.steps, at.samples, at.epoch,
                                                                     at.order_epoch, at.position,
@@ -76,13 +80,34 @@ struct State {
     return bytes_of(archive);
   }
 
-  // Models, what is carried, and this rank's chance become those of a checkpoint. Throws PacelineError.
-  Standing restore(const Found& found, const at::Device& device, int rank) {
+  // Models, and of ranks that lack it what is carried, become the root's. Each rank calls it.
+  void share(Group& group, int root, bool lacks, const at::Device& device) {
+    for (const auto& each : models) detail::share(group, *each.module, root);
+    for (const auto& each : carried) {
+      OutputArchive archive;
+      if (group.rank() == root) each.save(archive);
+      const auto bytes =
+          group.broadcast_bytes(group.rank() == root ? bytes_of(archive) : std::string(), root);
+      if (!lacks) continue;
+      InputArchive its;
+      its.load_from(bytes.data(), bytes.size(), device);
+      each.load(its);
+    }
+  }
+
+  // Models, what is carried, and this rank's chance become those of a checkpoint. `differences`: of names,
+  // a sentence each without its end. Throws PacelineError.
+  Standing restore(const Found& found, const at::Device& device, int rank,
+                   std::vector<std::string>& differences) {
     const auto path = found.path.string();
     try {
       InputArchive archive;
       archive.load_from(found.bytes.data(), found.bytes.size(), device);
-      return restore(archive, path, rank);
+      const auto standing = restore(archive, path, rank);
+      at::Tensor bytes;
+      differences =
+          named.load(archive.try_read("named", bytes, true) ? text_of(bytes) : "", device);
+      return standing;
     } catch (const c10::Error& error) {
       throw PacelineError(
           path + " is no whole checkpoint of this kind of training: " +

@@ -1,0 +1,215 @@
+"""Gangs of a C++ program with LibTorch that go on with other ranks, under an agent of the tests' own: ranks that stay are not started
+anew, and the training is the one it would have been."""
+
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+from libtorch_build import CLOSE, ROOT, SAMPLES, TRAINING, build, has_libtorch
+
+sys.path.insert(0, str(ROOT / "runtime/python/tests"))
+import fake_agent
+from fake_agent import WITHIN_S, Agent
+
+fake_agent._Handler.protocol_version = "HTTP/1.1"  # as libpaceline wants it
+
+EPOCHS = 12
+STEPS = EPOCHS * -(-SAMPLES // 30)
+WAITS = "wait for the gang's next generation"
+SCHEDULES = int(os.environ.get("PACELINE_SCHEDULES", "3"))
+
+
+class Gang(Agent):
+    def __init__(self, *arguments):
+        super().__init__("")
+        self._command = [str(TRAINING), *map(str, arguments)]
+
+
+@unittest.skipUnless(os.environ.get("PACELINE_TEST_ALL"), "only with script/test --all")
+@unittest.skipUnless(has_libtorch(), "LibTorch's headers are not installed: script/bootstrap --frameworks")
+class GangsTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        build()
+        cls.alone = cls.ending(cls.process_alone(EPOCHS))
+
+    @staticmethod
+    def process_alone(epochs, *options):
+        done = subprocess.run([TRAINING, str(epochs), "-", *options], capture_output=True, text=True, timeout=WITHIN_S)
+        if done.returncode != 0:
+            raise AssertionError(done.stderr)
+        return done.stdout
+
+    @staticmethod
+    def ending(output):
+        """The weights and the last accuracy, where it has come to the end."""
+        weights = re.search(r"^WEIGHTS (.*)$", output, re.M)
+        return weights and ([float(each) for each in weights[1].split()], float(re.findall(r"^ACCURACY (.*)$", output, re.M)[-1]))
+
+    def setUp(self):
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+    def start(self, size, *options, epochs=EPOCHS):
+        gang = Gang(epochs, "-", "tell", *options)
+        self.addCleanup(gang.close)
+        gang.start(size)
+        return gang
+
+    def until(self, gang, steps):
+        """Returns once rank 0 has come to the end of so many more."""
+        def taken():
+            steps = re.findall(r"^STEPS (\d+) (\d+)$", gang.ranks[0].output(), re.M)
+            return sum(before != after for before, after in steps)
+
+        goal, end = taken() + steps, time.monotonic() + WITHIN_S
+        while taken() < goal:
+            self.assertLess(time.monotonic(), end, gang.ranks[0].output())
+            self.assertIsNone(gang.ranks[0].process.poll(), gang.ranks[0].output())
+            time.sleep(0.01)
+
+    def after(self, size, acts, *options):
+        """A slow training, to which `acts(gang)` happens, and which then went on to its end fast."""
+        hurry = self.folder / "hurry"
+        hurry.unlink(missing_ok=True)
+        gang = self.start(size, "pause=0.1", f"hurry={hurry}", *options)
+        self.until(gang, 3)
+        acts(gang)
+        hurry.touch()
+        self.expect_the_same(gang)
+        return gang
+
+    def expect_the_same(self, gang):
+        """All but the killed end well, and those that stay to the end have the same weights, which one process alone comes to."""
+        for each in gang.all:
+            if each not in gang.killed:
+                self.assertEqual(each.wait(), 0, each.output())
+            self.expect_whole(each.output())
+        endings = [self.ending(each.output()) for each in gang.all if each not in gang.killed]
+        endings = [each for each in endings if each]
+        self.assertEqual(len(endings), len(gang.ranks), "the others have left")
+        self.assertEqual([each for each in endings if each != endings[0]], [], "ranks differ")
+        weights, accuracy = endings[0]
+        self.assertAlmostEqual(accuracy, self.alone[1], delta=0.005)
+        self.assertLess(max(abs(one - other) for one, other in zip(weights, self.alone[0], strict=True)), CLOSE)
+
+    def expect_whole(self, output):
+        """No step was left out, and none was done twice: one that was void left the number what it was."""
+        steps = [(int(before), int(after)) for before, after in re.findall(r"^STEPS (\d+) (\d+)$", output, re.M)]
+        for (_, one), (other, after) in zip(steps, steps[1:]):
+            self.assertEqual(one, other)
+            self.assertIn(after - other, (0, 1))
+
+    def seen(self, gang):
+        return sorted((int(epoch), int(index)) for each in gang.all for epoch, indices in
+                      re.findall(r"^SAW (\d+) \d+ (.*)$", each.output(), re.M) for index in indices.split())
+
+    def told_of_resizes(self, process):
+        return re.findall(r"^RESIZED (.*)$", process.output(), re.M)
+
+    def test_resizes(self):
+        def acts(gang):
+            for keep, new in ([0, 1], 2), ([3, 0, 1], 0), ([0, 2], 1), ([1], 0), ([0], 2):
+                gang.resize(keep, new)
+                self.until(gang, 3)
+
+        for options in ((), ("max_local=4", "evaluates=2")):
+            with self.subTest(options=options):
+                gang = self.after(2, acts, *options)
+                self.assertEqual(len(gang.all), 7, "nobody was started anew")
+                self.assertEqual(self.seen(gang), [(epoch, index) for epoch in range(EPOCHS) for index in range(SAMPLES)])
+                self.assertEqual(self.told_of_resizes(gang.all[1]), ["2 4", "4 3", "3 3", "3 1", "1 3"])
+                self.assertEqual(self.told_of_resizes(gang.all[6]), ["1 3"])
+
+    def test_a_newcomer_with_another_model_alone_ends(self):
+        hurry = self.folder / "hurry"
+        gang = self.start(1, "pause=0.1", f"hurry={hurry}", "wide=1")
+        self.until(gang, 2)
+        gang.resize([0], 1)
+        self.assertEqual(gang.all[1].wait(), 1)
+        self.assertIn("The ranks built different models", gang.all[1].output())
+        gang.killed.append(gang.all[1])
+        gang.resize([0])
+        self.until(gang, 2)
+        hurry.touch()
+        self.expect_the_same(gang)
+
+    def test_deaths(self):
+        def acts(gang):
+            gang.kill(2)
+            self.until(gang, 3)
+            gang.kill(0)
+            self.until(gang, 3)
+            gang.resize([0, 1], 2)
+            self.until(gang, 3)
+            gang.kill(1, 3)
+            self.until(gang, 3)
+
+        for options in (("carries",), ("max_local=4", "evaluates=2")):
+            with self.subTest(options=options):
+                gang = self.after(4, acts, *options)
+                carried = [re.findall(r"^CARRIED (\d+) (.*)$", each.output(), re.M) for each in gang.ranks]
+                expected = [(str(STEPS), f"{STEPS} {STEPS} {STEPS} in generation 1")] if "carries" in options else []
+                self.assertEqual(carried, [expected] * len(gang.ranks))
+                said = "".join(each.output() for each in gang.all)
+                self.assertIn("paceline: 3 ranks of 4 are left, and go on after step", said)
+                self.assertRegex(said, r"Rank 2 is gone: .* Those that are left wait for the gang's next generation\.")
+
+    def test_a_death_at_any_place_of_a_step(self):
+        for where in (1, 2, 3, 4):
+            rank = random.randrange(3)
+            with self.subTest(where=where, rank=rank):
+                gang = self.start(3, f"dies={rank}", f"where={where}", "evaluates=1")
+                self.until_all_wait_or_ended(gang)
+                gang.kill(rank)
+                self.expect_the_same(gang)
+
+    def until_all_wait_or_ended(self, gang):
+        end = time.monotonic() + WITHIN_S
+        while not all(each.process.poll() is not None or WAITS in each.output() for each in gang.ranks):
+            self.assertLess(time.monotonic(), end, "\n".join(each.output()[-2000:] for each in gang.ranks))
+            time.sleep(0.02)
+
+    def test_a_notice_ends_the_wait_for_others(self):
+        gang = self.start(2, "pause=0.1")
+        self.until(gang, 3)
+        gang.ranks[1].process.kill()
+        self.until_all_wait_or_ended(gang)
+        gang.ranks[0].process.terminate()
+        self.assertEqual(gang.ranks[0].wait(), 1)
+        self.assertRegex(gang.ranks[0].output(), r"(?m)^paceline: Rank 1 is gone: its connection ended\.$")
+
+    def test_any_schedule(self):
+        """PACELINE_SCHEDULES: how many; PACELINE_SEED: the first."""
+        first = int(os.environ.get("PACELINE_SEED", str(random.randrange(1 << 30))))
+        for seed in range(first, first + SCHEDULES):
+            with self.subTest(seed=seed):
+                print("schedule", seed, flush=True)
+                chance = random.Random(seed)
+                options = chance.choice([(), ("max_local=4",)])
+                self.after(chance.randint(2, 4), lambda gang: self.play(gang, chance), *options)
+
+    def play(self, gang, chance):
+        for _ in range(chance.randint(2, 5)):
+            size = len(gang.ranks)
+            trains = [rank for rank, each in enumerate(gang.ranks) if "\nSTEPS" in each.output()]
+            stays = sorted({chance.choice(trains), *chance.sample(range(size), chance.randint(0, size - 1))})
+            if len(stays) < size and chance.random() < 0.6:
+                gang.kill(*[rank for rank in range(size) if rank not in stays])
+            else:
+                chance.shuffle(stays)
+                gang.resize(stays, chance.randint(0, 2) if len(stays) < 4 else 0)
+            # At once, in the middle of the change, or after it.
+            if chance.random() < 0.5:
+                time.sleep(chance.random() * 0.1)
+            else:
+                self.until(gang, chance.randint(1, 3))
+
+
+if __name__ == "__main__":
+    unittest.main()
