@@ -401,15 +401,15 @@ TEST_F(LedgerTest, SeesASecondGenerationThatFormsTooLate) {
 // Others were to follow it, and did not come about.
 TEST_F(LedgerTest, IsContentWithAGangThatTakesItsLentSlotsBack) {
   StateParts parts = world.state().parts();
-  Job& lender = parts.jobs.at(JobId{1});
-  lender.last_generation = Generation{7};
-  lender.state = JobState::paused;
-  lender.current->lent_at = world.now();
+  Job& mine = parts.jobs.at(JobId{1});
+  mine.last_generation = Generation{7};
+  mine.state = JobState::paused;
+  mine.current->lent_at = world.now();
   commit(State(parts));
-  lender.forming = lender.current;
+  mine.forming = mine.current;
   commit(State(parts));
   EXPECT_THAT(ledger.faults(), Not(Contains(HasSubstr("too late"))));
-  lender.forming->generation = Generation{8};
+  mine.forming->generation = Generation{8};
   commit(State(parts));
   expect("generation 8 of job 1 forms too late");
 }
