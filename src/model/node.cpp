@@ -16,6 +16,10 @@ std::string_view to_string(SlotKind kind) {
   return "cpu";
 }
 
+bool is_loopback(std::string_view address) {
+  return address.starts_with("127.") || address == "::1" || address == "localhost";
+}
+
 bool is_choosy(const NodeSpec& node) { return !node.only_user.empty() || !node.strangers.empty(); }
 
 bool serves(const NodeSpec& node, const std::string& user) {

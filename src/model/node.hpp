@@ -44,6 +44,7 @@ struct Refusal {
 };
 inline constexpr std::size_t kRefusalWhyMax = 1024;
 inline constexpr std::size_t kMachineMax = 64;
+inline constexpr std::size_t kReachNonceMax = 64;
 inline constexpr std::size_t kNodeSlotsMax = 1024;
 inline constexpr std::size_t kStrangersMax = 64;
 inline constexpr Duration kUsualLease = std::chrono::minutes{15};
@@ -72,10 +73,16 @@ struct NodeSpec {
   // So long its workers run on after the machine last heard of a server; then it ends them itself,
   // except those of jobs that continue (OnDisconnect). Nothing: all run on.
   std::optional<Duration> lease{};
+  // Where its agent says who it is, at `address`, and what it says: other nodes try by it whether they
+  // reach this one (GangPeer). No secret; at most kReachNonceMax. 0: there is none.
+  std::uint32_t reach_port = 0;
+  std::string reach_nonce{};
 
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 };
 
+// An address that means each machine itself, so that no other reaches anybody by it.
+bool is_loopback(std::string_view address);
 // Some users' jobs it does not serve.
 bool is_choosy(const NodeSpec& node);
 // It serves jobs of this user.

@@ -45,6 +45,16 @@ struct GangPlace {
   friend bool operator==(const GangPlace&, const GangPlace&) = default;
 };
 
+// Another node of a gang, and where its agent says who it is (NodeSpec::reach_port).
+struct GangPeer {
+  std::string node;
+  std::string address;
+  std::uint32_t port = 0;
+  std::string nonce;
+  friend bool operator==(const GangPeer&, const GangPeer&) = default;
+};
+inline constexpr std::size_t kPeersMax = 2;
+
 // One worker, ready to start. Everything is decided; the host adds what only it knows
 // (device paths, sockets).
 struct WorkerLaunch {
@@ -84,6 +94,8 @@ struct WorkerLaunch {
   std::optional<RunLimit> lease = {};
   // Where it is to join a gang that goes on; nothing: all of its gang start with it.
   std::optional<GangPlace> joins = {};
+  // Nodes that its own must reach before it starts; at most kPeersMax.
+  std::vector<GangPeer> peers = {};
 
   friend bool operator==(const WorkerLaunch&, const WorkerLaunch&) = default;
 };

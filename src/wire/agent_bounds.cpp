@@ -114,6 +114,11 @@ Result<void> check_resources(const NodeSpec& node) {
              [&] { return within(!node.ports || sound(*node.ports), "the range of ports"); });
 }
 
+Result<void> check_reach(const NodeSpec& node) {
+  return all([&] { return within(node.reach_port < kPortsEnd, "a port"); },
+             [&] { return named("What a node is known by", node.reach_nonce, kReachNonceMax); });
+}
+
 Result<void> check_place(const NodeSpec& node) {
   if (node.machine.size() > kMachineMax)
     return fail(ErrorCode::too_large, "A machine's identity has at most 64 characters.");
@@ -129,7 +134,7 @@ Result<void> check_node(NodeSpec& node) {
   if (node.name.empty()) return wrong("a node has no name");
   return all([&] { return check_place(node); }, [&] { return check_refusal(node); },
              [&] { return check_users(node); }, [&] { return check_resources(node); },
-             [&] { return check_slots(node.slots); });
+             [&] { return check_reach(node); }, [&] { return check_slots(node.slots); });
 }
 
 // ---- its workers ----
@@ -277,8 +282,11 @@ Result<void> hold(const StartWorker& start) {
   const WorkerLaunch& worker = start.worker;
   const bool rank = 0 <= worker.rank && worker.rank < worker.world_size;
   const auto beyond = [](std::uint32_t slot) { return slot >= kNodeSlotsMax; };
+  const auto is_door = [](const GangPeer& peer) { return 0 < peer.port && peer.port < kPortsEnd; };
   return all([&] { return check_key(worker.key); }, [&] { return within(rank, "a rank"); },
              [&] { return within(std::ranges::none_of(worker.slots, beyond), "a slot"); },
+             [&] { return within(worker.peers.size() <= kPeersMax, "the number of peers"); },
+             [&] { return within(std::ranges::all_of(worker.peers, is_door), "a port"); },
              [&] { return worker.limit ? hold(*worker.limit) : Result<void>{}; },
              [&] { return worker.lease ? hold(*worker.lease) : Result<void>{}; });
 }

@@ -27,6 +27,8 @@ NodeSpec described() {
   node.only_user = "ann";
   node.strangers = {"bob", "eve"};
   node.lease = kUsualLease;
+  node.reach_port = 20'008;
+  node.reach_nonce = "abc";
   return node;
 }
 
@@ -103,6 +105,13 @@ TEST(AgentBounds, HoldANodesLease) {
               HasSubstr("a lease"));
   EXPECT_THAT(of_node([](NodeSpec& n) { n.lease = kLeaseMax + Duration{1}; }),
               HasSubstr("a lease"));
+}
+
+TEST(AgentBounds, HoldWhereANodeSaysWhoItIs) {
+  EXPECT_THAT(of_node([](NodeSpec& n) { n.reach_port = 65'536; }), HasSubstr("a port"));
+  EXPECT_THAT(of_node([](NodeSpec& n) { n.reach_nonce = std::string(kReachNonceMax + 1, 'a'); }),
+              HasSubstr("at most 64 bytes"));
+  EXPECT_THAT(of_node([](NodeSpec& n) { n.reach_nonce = "a\nb"; }), HasSubstr("unprintable"));
 }
 
 TEST(AgentBounds, HoldWhomANodeDoesNotKnow) {
@@ -284,6 +293,11 @@ TEST(AgentBounds, HoldTheServersWordToo) {
   start.worker.slots = {kNodeSlotsMax};
   EXPECT_THAT(of_server(start), HasSubstr("a slot"));
   start.worker.slots = {0};
+  start.worker.peers = {{"gpu-1", "10.0.0.1", 0, "abc"}};
+  EXPECT_THAT(of_server(start), HasSubstr("a port"));
+  start.worker.peers.assign(kPeersMax + 1, {"gpu-1", "10.0.0.1", 20'008, "abc"});
+  EXPECT_THAT(of_server(start), HasSubstr("the number of peers"));
+  start.worker.peers.clear();
   start.worker.rank = 1;
   EXPECT_THAT(of_server(start), HasSubstr("a rank"));
 }

@@ -90,11 +90,17 @@ void describe(Fields& fields, FieldsOf<Fields, GangPlace>& place) {
 }
 
 template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, GangPeer>& peer) {
+  auto& [node, address, port, nonce] = peer;
+  fields("node", node)("address", address)("port", port)("nonce", nonce);
+}
+
+template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, WorkerLaunch>& worker) {
   auto& [key, rank, attempt, restart_count, world_size, local_rank, local_world_size, group_rank,
          group_world_size, addresses, slots, local_slots, port, job_name, user, uid, launch,
          slots_per_worker, cpus, memory_bytes, log_limit_bytes, retries, pty, checkpoint_glob,
-         checkpoint, age, limit, lease, joins] = worker;
+         checkpoint, age, limit, lease, joins, peers] = worker;
   describe(fields, key);
   fields.unless(key.number, "rank_in_gang", rank);
   fields("attempt", attempt)("restart_count", restart_count)("world_size", world_size);
@@ -107,7 +113,7 @@ void describe(Fields& fields, FieldsOf<Fields, WorkerLaunch>& worker) {
   fields("retries", retries)("pty", pty);
   fields("checkpoint_glob", checkpoint_glob)("checkpoint", checkpoint);
   fields.unless(Duration::zero(), "age_seconds", age)("limit", limit)("lease", lease);
-  fields("joins", joins);
+  fields("joins", joins)("peers", peers);
 }
 
 template <class Fields>

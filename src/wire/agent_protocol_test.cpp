@@ -44,6 +44,7 @@ WorkerLaunch launch() {
   worker.checkpoint = "/home/ann/ckpt/a.pt";
   worker.age = std::chrono::seconds{90};
   worker.lease = RunLimit{std::chrono::minutes{15}, 10, std::chrono::seconds{120}};
+  worker.peers = {{"gpu-1", "10.0.0.1", 20'008, "abc"}};
   return worker;
 }
 

@@ -45,12 +45,13 @@ void describe(Fields& fields, FieldsOf<Fields, PortRange>& range) {
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, NodeSpec>& node) {
   auto& [name, address, rack, cpus, memory_bytes, slots, network_switch, labels, refusal, machine,
-         ports, only_user, strangers, lease] = node;
+         ports, only_user, strangers, lease, reach_port, reach_nonce] = node;
   fields("name", name)("address", address)("rack", rack)("cpus", cpus);
   fields("memory_bytes", memory_bytes)("slots", slots)("switch", network_switch);
   fields("labels", labels)("refusal", refusal)("machine", machine);
   fields("ports", ports)("only_user", only_user)("strangers", strangers);
-  fields("lease_seconds", lease);
+  fields("lease_seconds", lease).unless(0U, "reach_port", reach_port);
+  fields("reach_nonce", reach_nonce);
 }
 
 template <class Fields>

@@ -137,9 +137,9 @@ inline void randomize(Rng& rng, PortRange& value) {
 }
 inline void randomize(Rng& rng, NodeSpec& value) {
   auto& [name, address, rack, cpus, memory_bytes, slots, above, labels, refusal, machine, ports,
-         only_user, strangers, lease] = value;
+         only_user, strangers, lease, reach_port, reach_nonce] = value;
   randomize_all(rng, name, address, rack, above, labels, cpus, memory_bytes, slots, refusal, ports,
-                machine, only_user, strangers, lease);
+                machine, only_user, strangers, lease, reach_port, reach_nonce);
 }
 inline void randomize(Rng& rng, WorkerRange& value) {
   auto& [min, max, want] = value;

@@ -109,6 +109,49 @@ class FiveMinutes(Lab):
         self.assertEqual((node["rack"], node["labels"]), ("r7", {"disk": "nvme"}))
 
 
+class APathThatIsBlocked(Lab):
+    """Two machines that both reach the server, and a gang over the two."""
+    place = ("--slots", "1", "--label", "trains=yes")
+
+    def train(self):
+        (self.folder / "sum.py").write_text(SUM)
+        return self.submit("--slots", "2", "--affinity", "label:trains=yes", "--", "python3", "sum.py")
+
+    def until_refused(self, job, problem):
+        told = re.compile(rf"gpu-[12] can't reach gpu-[12] at 10\.77\.0\.\d, port \d+: {problem}\. Let the ports 20000 to ")
+
+        def why():
+            return self.call("why", job).stdout
+        self.until(lambda: told.search(why()), "why does not tell who can't reach whom", told=why)
+        nodes = self.json("nodes")["nodes"]
+        self.assertEqual([(node["state"], node["refusal"]) for node in nodes], [("up", None)] * 3, "no machine is held back")
+
+    def until_it_has_trained(self, job):
+        self.until_state(job, "COMPLETED", "FAILED")
+        self.assertEqual(self.state(job), "COMPLETED", self.call("logs", job).stdout + self.told())
+        self.assertEqual(self.json("show", job)["retries_used"], 0)
+
+    def test_a_gang_waits_until_it_is_open(self):
+        first, second = (self.join(name, *self.place) for name in ("gpu-1", "gpu-2"))
+        first.machine.part(second.machine)
+        job = self.train()
+        self.until_refused(job, "no answer")
+        single = self.submit("--affinity", "label:trains=yes", "--", "true")
+        self.until_state(single, "COMPLETED")
+        first.machine.meet(second.machine)
+        self.until_it_has_trained(job)
+
+    def test_another_machine_at_that_address_is_not_the_node(self):
+        self.join("gpu-1", *self.place)
+        second = self.join("gpu-2", *self.place, "--advertise", self.box.address)
+        job = self.train()
+        self.until_refused(job, "another program or machine answers there")
+        second.agent.kill()
+        second.options = self.place
+        second.begin()
+        self.until_it_has_trained(job)
+
+
 class WorkOnANode(Lab):
     """Everything that a person does with a job works with one that runs on another machine."""
 

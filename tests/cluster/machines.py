@@ -6,6 +6,7 @@
         gpu.run("ping", "-c1", box.address)
         gpu.cut()               # nothing comes or goes; cut(incoming=False): it is heard, and hears nothing
         gpu.heal()
+        gpu.part(box)           # they don't hear each other, whatever else they hear; meet(box): they do again
     gpu.narrow("1mbit")     # its line carries no more
         gpu.power_off()         # every process of it dies at once
 
@@ -39,6 +40,13 @@ def skip_unless_permitted():
 
 def children(pid):
     return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def without_shells(pid):
+    """The program that a shell waits for, where it is one."""
+    while Path(f"/proc/{pid}/comm").read_text().strip() in ("sh", "dash", "bash") and (found := children(pid)):
+        pid = found[-1]
+    return pid
 
 
 class Namespaces:
@@ -89,7 +97,7 @@ class Process:
         while self.door.poll() is None and time.monotonic() < deadline:
             with contextlib.suppress(OSError):
                 if found := children(self.door.pid):
-                    return found[0]
+                    return without_shells(found[0])
         return None
 
     def signal(self, number):
@@ -149,6 +157,15 @@ class Machine:
         self.is_heard, self.hears = not outgoing, not incoming
         self.network.come_true()
 
+    def part(self, other):
+        """What the two send each other is lost; nobody is told."""
+        self.network.parted |= {(self, other), (other, self)}
+        self.network.come_true()
+
+    def meet(self, other):
+        self.network.parted -= {(self, other), (other, self)}
+        self.network.come_true()
+
     def heal(self):
         self.hears = self.is_heard = True
         self.network.come_true()
@@ -158,6 +175,7 @@ class Network:
     def __init__(self):
         self.machines = []
         self.lost = set()  # (sender, receiver) between which nothing comes through
+        self.parted = set()  # those that it shall not
 
     def __enter__(self):
         self.switch = Namespaces("switch")
@@ -181,7 +199,8 @@ class Network:
         on = [machine for machine in self.machines if machine.is_on]
         self.lost = {(sender, receiver) for sender, receiver in self.lost if sender.is_on and receiver.is_on}
         for sender, receiver in itertools.permutations(on, 2):
-            pair, lost = (sender, receiver), not (sender.is_heard and receiver.hears)
+            pair = (sender, receiver)
+            lost = pair in self.parted or not (sender.is_heard and receiver.hears)
             if lost and pair not in self.lost:
                 sender.run("ip", "neighbour", "replace", receiver.address, "lladdr", NOWHERE, "nud", "permanent", "dev", "eth0")
                 self.lost.add(pair)

@@ -192,7 +192,7 @@ ROUTES = {
 
 # Of each kind of event, beside seq, at and kind. Fields without a value are left out.
 EVENTS = {kind: Answer("seq at kind " + fields, owners) for kind, (fields, owners) in {
-    "node_up": ("node spec.{name,address,cpus,memory_bytes,machine,rack,switch,labels.*} spec.ports.{first,end} spec.refusal.{why,until}? spec.{only_user,strangers[],lease_seconds}? "
+    "node_up": ("node spec.{name,address,cpus,memory_bytes,machine,rack,switch,labels.*} spec.ports.{first,end} spec.refusal.{why,until}? spec.{only_user,strangers[],lease_seconds,reach_port,reach_nonce}? "
                 "spec.slots[].{kind,model,usable} spec.slots[].{uuid,memory_bytes,note,island,numa}?", ""),
     "node_down": ("node?", ""),
     "job_submitted": (

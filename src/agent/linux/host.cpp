@@ -22,6 +22,7 @@
 #include "agent/linux/environment.hpp"
 #include "agent/linux/file_remover.hpp"
 #include "agent/linux/files.hpp"
+#include "agent/linux/gang_reach.hpp"
 #include "agent/linux/health.hpp"
 #include "agent/linux/job_log_limit.hpp"
 #include "agent/linux/log_file.hpp"
@@ -115,6 +116,8 @@ struct LinuxHost::Impl {
         blocks(options.port_lock_directories.empty() ? port_lock_directories(options.directory)
                                                      : options.port_lock_directories),
         nursery(options.supervisor, raise_open_files()),
+        door(io_context),
+        reach(io_context, name_of_node(options), options.reach_times),
         directories(io_context, options.directory, options.ships),
         lookers(io_context, [this](UniqueFd socket) { return raise_looker(std::move(socket)); }),
         held_logs(std::make_shared<HeldLogs>(options)),
@@ -138,6 +141,7 @@ struct LinuxHost::Impl {
   Result<void> add_unclaimed();
   void open_status();
   void open_stacks();
+  void open_door();
   void load();
   void adopt(const ProcessKey& key, ClaimFile claim);
   void set_aside(const ProcessKey& key, ClaimFile claim);
@@ -151,6 +155,9 @@ struct LinuxHost::Impl {
   void tidy_memory();
 
   void start(const WorkerLaunch& launch);
+  void try_peers(const WorkerLaunch& launch);
+  void take_reach(const ProcessKey& key, const std::string& problem);
+  void start_reached(const WorkerLaunch& launch);
   void start_now(const WorkerLaunch& launch);
   void start_shipped(WorkerLaunch launch);
   void take_directory(JobId job, const Result<std::string>& directory);
@@ -209,15 +216,18 @@ struct LinuxHost::Impl {
   Devices devices;
   PortBlocks blocks;
   Nursery nursery;
+  ReachDoor door;
+  ReachCheck reach;
   JobDirectories directories;
-  // Starts that wait for their job's directory, each with what was asked of it meanwhile.
+  // A start that waits, with what was asked of it meanwhile.
   struct Waiting {
     WorkerLaunch launch;
     std::vector<Action> actions;
     bool warned = false;
   };
   void take_back_warning(const Waiting& start);
-  std::map<ProcessKey, Waiting> waiting;
+  std::map<ProcessKey, Waiting> trying;   // until its node's peers are reached
+  std::map<ProcessKey, Waiting> waiting;  // then for its job's directory
   Lookers lookers;
   std::shared_ptr<HeldLogs> held_logs;
   std::shared_ptr<std::atomic<bool>> emptying = std::make_shared<std::atomic<bool>>(false);
@@ -259,6 +269,7 @@ Result<void> LinuxHost::Impl::open() {
   machine = identify_machine(below("agent"));
   open_status();
   open_stacks();
+  open_door();
   watch_devices(kDeviceInterval);
   health.start();
   return nursery.open();
@@ -291,6 +302,14 @@ void LinuxHost::Impl::open_stacks() {
                                  });
   if (!opened) return spdlog::warn("Stacks of workers are not told: {}", opened.error().message);
   stacks = std::move(*opened);
+}
+
+// Nodes whose address means each machine itself have no gangs with others. Where there is no door, no
+// other node tries the way here.
+void LinuxHost::Impl::open_door() {
+  if (is_loopback(options.address)) return door.close();
+  if (const auto opened = door.open(options.address, blocks); !opened)
+    spdlog::warn("Other nodes can't try whether they reach this one: {}", opened.error().message);
 }
 
 // Where that can't be, the worker is told of no place to post to.
@@ -451,8 +470,31 @@ SupervisedWorker* LinuxHost::Impl::find(const ProcessKey& key) const {
 // ---- start ----
 
 void LinuxHost::Impl::start(const WorkerLaunch& launch) {
-  if (find(launch.key) != nullptr || aside.contains(launch.key) || waiting.contains(launch.key))
-    return;
+  const ProcessKey& key = launch.key;
+  const bool waits = trying.contains(key) || waiting.contains(key);
+  if (find(key) != nullptr || aside.contains(key) || waits) return;
+  launch.peers.empty() ? start_reached(launch) : try_peers(launch);
+}
+
+void LinuxHost::Impl::try_peers(const WorkerLaunch& launch) {
+  trying.emplace(launch.key, Waiting{launch, {}});
+  reach.ask(gang_of(launch.key), launch.peers,
+            [this, key = launch.key](const std::string& problem) { take_reach(key, problem); });
+}
+
+// This gang meets elsewhere, perhaps: others start here.
+void LinuxHost::Impl::take_reach(const ProcessKey& key, const std::string& problem) {
+  const auto start = trying.extract(key);
+  if (start.empty()) return;  // it was killed
+  const auto& [launch, actions, warned] = start.mapped();
+  if (!problem.empty())
+    return refuse_start(key, {ErrorCode::unavailable, problem, {}, Retry::may_help}, Refused::job);
+  start_reached(launch);
+  for (const Action& action : actions)
+    if (!keep_for_later(action)) perform(action);
+}
+
+void LinuxHost::Impl::start_reached(const WorkerLaunch& launch) {
   if (launch.launch.shipped.ship.empty()) return start_now(launch);
   start_shipped(launch);
 }
@@ -548,14 +590,15 @@ bool LinuxHost::Impl::keep_for_later(const Action& action) {
           return std::nullopt;
       },
       action);
-  const auto found = key ? waiting.find(*key) : waiting.end();
-  if (found == waiting.end()) return false;
+  auto& starts = key && trying.contains(*key) ? trying : waiting;
+  const auto found = key ? starts.find(*key) : starts.end();
+  if (found == starts.end()) return false;
   if (!std::holds_alternative<Kill>(action)) {
     found->second.actions.push_back(action);
     return true;
   }
   take_back_warning(found->second);
-  waiting.erase(found);
+  starts.erase(found);
   WorkerGone gone;
   gone.key = *key;
   gone.cause = Cause::signalled;
@@ -995,7 +1038,10 @@ void LinuxHost::on_devices_changed(std::function<void()> handler) {
   impl_->devices_changed = std::move(handler);
 }
 
-void LinuxHost::reached_at(std::string address) { impl_->options.address = std::move(address); }
+void LinuxHost::reached_at(std::string address) {
+  impl_->options.address = std::move(address);
+  impl_->open_door();
+}
 
 NodeSpec LinuxHost::describe() {
   NodeSpec node;
@@ -1015,6 +1061,8 @@ NodeSpec LinuxHost::describe() {
   node.strangers = impl_->accounts.strangers();
   node.refusal = impl_->health.refusal();
   node.lease = impl_->options.lease;
+  node.reach_port = impl_->door.port();
+  if (node.reach_port != 0) node.reach_nonce = impl_->door.nonce();
   return node;
 }
 

@@ -24,6 +24,7 @@
 #include "agent/host.hpp"
 #include "agent/linux/accounts.hpp"
 #include "agent/linux/device_lock.hpp"
+#include "agent/linux/gang_reach.hpp"
 #include "agent/linux/health_check.hpp"
 #include "agent/linux/job_directories.hpp"
 #include "agent/linux/log_file.hpp"
@@ -61,6 +62,7 @@ struct HostOptions {
   std::map<std::string, std::string> labels;
   std::string health_check;  // the owner's own, a shell command; empty: none
   HealthCheckTimes health_check_times = {};
+  ReachTimes reach_times = {};
   std::optional<Duration> lease;  // NodeSpec::lease
   ShipSource ships = {};          // of directories that travel with jobs
   std::string runtime;  // the folder with the Python package that scripts may import; empty: none

@@ -24,6 +24,7 @@
 #include "agent/linux/claim.hpp"
 #include "agent/linux/control.hpp"
 #include "agent/linux/files.hpp"
+#include "agent/linux/gang_reach.hpp"
 #include "agent/linux/log_file.hpp"
 #include "agent/linux/marks.hpp"
 #include "agent/linux/process.hpp"
@@ -32,6 +33,7 @@
 #include "agent/linux/testing.hpp"
 #include "files/witnesses.hpp"
 #include "files/write_all.hpp"
+#include "http/tcp_socket.hpp"
 #include "ship/store.hpp"
 #include "trust/sha256.hpp"
 
@@ -1544,6 +1546,77 @@ TEST_F(HostTest, AGangOnSeveralNodesHasThePortsThatItWasGivenOrDoesNotStart) {
   EXPECT_TRUE(host.until(
       [&] { return log(3).ends_with("\n") && log(3).find("port ") != std::string::npos; }));
   EXPECT_THAT(log(3), ::testing::Not(EndsWith("port 26400\n"))) << "on one node others will do";
+}
+
+// ---- peers ----
+
+// A node that this one must reach, and what becomes of a start meanwhile.
+class PeersTest : public HostTest {
+ protected:
+  // Nobody answers there before answer().
+  WorkerLaunch with_peer(const ProcessKey& key, const std::string& script) {
+    WorkerLaunch launch = shell_worker(key, script);
+    launch.peers = {{"gpu-1", "127.0.0.1", tcp_address_of(peer_->get()).port, "abc"}};
+    return launch;
+  }
+  bool answer() {
+    const UniqueFd visitor(::accept4(peer_->get(), nullptr, nullptr, SOCK_CLOEXEC));
+    return visitor && write_all(visitor.get(), reach_line("abc"));
+  }
+  static HostOptions options(std::chrono::milliseconds limit) {
+    HostOptions options;
+    options.node_name = "gpu-2";
+    options.reach_times.limit = limit;
+    return options;
+  }
+  Result<UniqueFd> peer_ = listen_tcp({});
+};
+
+TEST_F(PeersTest, AStartWaitsUntilTheyAreReachedAndWhatIsAskedMeanwhileIsDoneThen) {
+  TestHost host(directory_.path(), options(std::chrono::hours{1}));
+  host.start(with_peer(key(1), "trap 'exit 3' USR1; while :; do sleep 0.1; done"));
+  host.start(with_peer(key(1), "echo twice"));
+  host.start(shell_worker(key(2), "true"));
+  EXPECT_EQ(host.gone(key(2)).exit_code, 0) << "others start meanwhile";
+  EXPECT_TRUE(list_directory(directory_ / "logs/1").empty());
+  host->perform(Freeze{key(1)});
+  host->perform(Thaw{key(1)});
+  ASSERT_TRUE(host.until([&] { return answer(); }));
+  EXPECT_NE(host.running(key(1)), 0);
+  host->perform(Kill{key(1)});
+  EXPECT_EQ(host.gone(key(1)).signal, SIGKILL);
+}
+
+TEST_F(PeersTest, OneThatIsNotReachedRefusesThatStartAlone) {
+  TestHost host(directory_.path(), options(std::chrono::milliseconds{50}));
+  host.start(with_peer(key(1), "true"));
+  const WorkerGone gone = host.gone(key(1));
+  EXPECT_EQ(gone.cause, Cause::refused);
+  EXPECT_TRUE(gone.alone) << "others may start";
+  EXPECT_THAT(gone.message, StartsWith("gpu-2 can't reach gpu-1 at 127.0.0.1, port "));
+  EXPECT_TRUE(host->claims().empty());
+}
+
+TEST_F(PeersTest, AKillMeanwhileIsTheEnd) {
+  TestHost host(directory_.path(), options(std::chrono::milliseconds{50}));
+  host.start(with_peer(key(1), "true"));
+  host->perform(Kill{key(1)});
+  EXPECT_EQ(host.gone(key(1)).signal, SIGKILL);
+  host.start(with_peer(key(1, 2), "true"));
+  EXPECT_EQ(host.gone(key(1, 2)).cause, Cause::refused) << "by then the first would have been, too";
+  EXPECT_EQ(host.seen<WorkerGone>().size(), 2U);
+}
+
+TEST_F(PeersTest, ANodeThatOthersReachTellsOfItsDoor) {
+  TestHost host(directory_.path());
+  EXPECT_EQ(host->describe().reach_port, 0U) << "this machine alone";
+  EXPECT_EQ(host->describe().reach_nonce, "");
+  host->reached_at("192.0.2.1");
+  const NodeSpec node = host->describe();
+  EXPECT_NE(node.reach_port, 0U);
+  EXPECT_NE(node.reach_nonce, "");
+  host->reached_at("127.0.0.1");
+  EXPECT_EQ(host->describe().reach_port, 0U);
 }
 
 // ---- a machine in want ----

@@ -153,6 +153,8 @@ class AgentsEngine final : public Engine, public ServerEnd {
   void settle_held(NodeView& node);
   void fence(NodeView& node, const ProcessKey& key, ClaimView& claim);
   [[nodiscard]] Error out_of_reach(const GangView& gang, std::size_t rank) const;
+  // REQUIRES: kit_ is its gang's.
+  [[nodiscard]] std::vector<GangPeer> peers_of(const GangPlace& place) const;
   Result<WorkerLaunch> launch_of(const GangView& gang, const ProcessKey& key);
   [[nodiscard]] std::optional<std::uint32_t> port_of(const GangView& gang) const;
   [[nodiscard]] bool forms_in_place(const GangView& gang) const;
@@ -167,6 +169,7 @@ class AgentsEngine final : public Engine, public ServerEnd {
     JobId job;
     Generation generation;
     std::vector<GangPlace> places;
+    std::vector<NodeId> nodes;  // by group rank
     Result<LaunchSpec> launch;
   };
 

@@ -322,6 +322,65 @@ TEST_F(GangAddressesTest, OfOneNodeAreItsOwn) {
   EXPECT_EQ(told_to(0), (std::vector<std::string>{"127.0.0.1", "127.0.0.1"}));
 }
 
+class GangPeersTest : public AgentsEngineTest {
+ protected:
+  GangPeersTest() : AgentsEngineTest("4x2 cpu") {
+    for (std::uint32_t node = 0; node < 4; ++node) {
+      NodeSpec& spec = machines[node].host.node;
+      spec.address = "10.0.0." + std::to_string(node);
+      spec.reach_port = 20'000 + node;
+      spec.reach_nonce = "nonce of " + spec.name;
+    }
+  }
+  // What the agents are told, in the order of their nodes' ranks in the gang.
+  std::vector<std::vector<GangPeer>> told(std::string_view job) {
+    for (std::uint32_t node = 0; node < 4; ++node) connect(node);
+    run(job);
+    std::vector<std::vector<GangPeer>> peers(4);
+    by_rank_.assign(4, {});
+    for (const auto& [id, machine] : machines) {
+      for (const auto& action : machine.host.actions) {
+        const auto* start = std::get_if<Start>(&action);
+        if (start == nullptr) continue;
+        const auto rank = static_cast<std::size_t>(start->worker.group_rank);
+        by_rank_[rank] = machine.host.node;
+        peers[rank] = start->worker.peers;
+      }
+    }
+    return peers;
+  }
+  [[nodiscard]] GangPeer node(std::size_t rank) const {
+    const NodeSpec& spec = by_rank_[rank];
+    return {spec.name, spec.address, spec.reach_port, spec.reach_nonce};
+  }
+  using Peers = std::vector<GangPeer>;
+  std::vector<NodeSpec> by_rank_;
+};
+
+TEST_F(GangPeersTest, AllTryTheFirstNodeAndEachTheNext) {
+  const auto peers = told("4 slots_per_worker=2");
+  EXPECT_EQ(peers[0], Peers{node(1)});
+  EXPECT_EQ(peers[1], (Peers{node(0), node(2)}));
+  EXPECT_EQ(peers[2], (Peers{node(0), node(3)}));
+  EXPECT_EQ(peers[3], Peers{node(0)});
+}
+
+TEST_F(GangPeersTest, OfTwoEachTriesTheOther) {
+  const auto peers = told("4");
+  EXPECT_EQ(peers[0], Peers{node(1)});
+  EXPECT_EQ(peers[1], Peers{node(0)});
+}
+
+TEST_F(GangPeersTest, OnOneNodeThereAreNone) { EXPECT_EQ(told("2")[0], Peers{}); }
+
+TEST_F(GangPeersTest, ANodeWithoutADoorIsNotTried) {
+  for (auto& [id, machine] : machines) machine.host.node.reach_port = id == 0 ? 20'000 : 0;
+  const auto peers = told("4 slots_per_worker=2");
+  const auto tries = [&](const Peers& of) { return !of.empty(); };
+  EXPECT_EQ(std::ranges::count_if(peers, tries),
+            by_rank_[0].name == machines[0].host.node.name ? 3 : 1);
+}
+
 TEST_F(AgentsEngineTest, WhatCannotBeReadCannotBeLaunched) {
   connect();
   refusal = Error{ErrorCode::storage, "The disk is unreadable.", "", Retry::useless};

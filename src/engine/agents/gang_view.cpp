@@ -13,10 +13,6 @@ constexpr int kGraceOfLease = 4;  // at most this part of a lease
 
 constexpr std::string_view kLoopback = "127.0.0.1";
 
-bool is_loopback(std::string_view address) {
-  return address.starts_with("127.") || address == "::1" || address == "localhost";
-}
-
 }  // namespace
 
 namespace {
@@ -135,6 +131,14 @@ std::vector<GangPlace> gang_places(const GangView& gang, std::uint32_t port) {
     if (groups.size() == 1) places[rank].address = kLoopback;
   }
   return places;
+}
+
+std::vector<NodeId> nodes_by_group(const GangView& gang, const std::vector<GangPlace>& places) {
+  std::vector<NodeId> nodes;
+  for (std::size_t rank = 0; rank < places.size(); ++rank)
+    if (static_cast<std::size_t>(places[rank].group_rank) == nodes.size())
+      nodes.push_back(gang.seats[rank].node);
+  return nodes;
 }
 
 std::optional<std::size_t> rank_out_of_reach(const GangView& gang) {

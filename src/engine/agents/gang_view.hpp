@@ -80,6 +80,9 @@ void inherit(GangView& view, GangView& before);
 // node meet on that node, whatever network it is in.
 std::vector<GangPlace> gang_places(const GangView& gang, std::uint32_t port);
 
+// The gang's nodes in that order. REQUIRES: `places` are its own.
+std::vector<NodeId> nodes_by_group(const GangView& gang, const std::vector<GangPlace>& places);
+
 // Of a gang on several nodes: the rank of a worker whose node's address means each machine itself,
 // while another's is one of a network. Nothing: as far as addresses tell, all reach each other.
 std::optional<std::size_t> rank_out_of_reach(const GangView& gang);

@@ -232,11 +232,30 @@ Error AgentsEngine::out_of_reach(const GangView& gang, std::size_t rank) const {
           "", Retry::useless};
 }
 
+// All others come to rank 0's node. Each tries the next one besides, so that all ways are tried that
+// a ring takes, and no node tries more than two.
+std::vector<GangPeer> AgentsEngine::peers_of(const GangPlace& place) const {
+  std::vector<GangPeer> peers;
+  const auto& nodes = kit_->nodes;
+  const auto add = [&](std::size_t group) {
+    const NodeSpec& node = nodes_[nodes[group].value].spec;
+    if (node.reach_port != 0)
+      peers.push_back({node.name, node.address, node.reach_port, node.reach_nonce});
+  };
+  const auto own = static_cast<std::size_t>(place.group_rank);
+  const std::size_t next = (own + 1) % nodes.size();
+  if (own != 0) add(0);
+  if (next != 0) add(next);
+  return peers;
+}
+
 Result<WorkerLaunch> AgentsEngine::launch_of(const GangView& gang, const ProcessKey& key) {
   const auto port = port_of(gang);
   if (!kit_ || kit_->job != key.job || kit_->generation != gang.generation) {
+    auto places = gang_places(gang, port.value_or(0));
+    auto nodes = nodes_by_group(gang, places);
     kit_ =
-        StartKit{key.job, gang.generation, gang_places(gang, port.value_or(0)), launches_(key.job)};
+        StartKit{key.job, gang.generation, std::move(places), std::move(nodes), launches_(key.job)};
   }
   if (!kit_->launch) return fail(kit_->launch.error());
   if (const auto rank = rank_out_of_reach(gang)) return fail(out_of_reach(gang, *rank));
@@ -251,6 +270,7 @@ Result<WorkerLaunch> AgentsEngine::launch_of(const GangView& gang, const Process
                     ports_needed(launch.world_size)));
   launch.port = port.value_or(0);
   if (forms_in_place(gang)) launch.joins = place;
+  launch.peers = peers_of(place);
   launch.age = clock_.now() - gang.submitted_at;
   launch.limit = limit_of(gang, clock_.now());
   launch.lease = lease_of(*gang.spec, nodes_[gang.seats[rank].node.value].spec);
