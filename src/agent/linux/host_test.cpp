@@ -1574,7 +1574,7 @@ class PeersTest : public HostTest {
 
 TEST_F(PeersTest, AStartWaitsUntilTheyAreReachedAndWhatIsAskedMeanwhileIsDoneThen) {
   TestHost host(directory_.path(), options(std::chrono::hours{1}));
-  host.start(with_peer(key(1), "trap 'exit 3' USR1; while :; do sleep 0.1; done"));
+  host.start(with_peer(key(1), "exec sleep 1000"));
   host.start(with_peer(key(1), "echo twice"));
   host.start(shell_worker(key(2), "true"));
   EXPECT_EQ(host.gone(key(2)).exit_code, 0) << "others start meanwhile";
