@@ -31,6 +31,8 @@ ELSEWHERE = {
     "worker-processes": "src/agent/linux/host_test.cpp HostTest.AForkBombHarmsNobodyAndIsEnded",
     "log-at-end": "src/agent/linux/host_test.cpp HostTest.ReadsAsMuchOfALogAfterTheEndAsItIsTold",
     "script-time": "src/policy/lua/lua_policy_test.cpp LuaPolicy.EndsWhenItsTimeIsUp",
+    "a node's try of its peers": "src/agent/linux/gang_reach_test.cpp GangReachTest.WhereWhatIsSentIsLostThereIsNoAnswer",
+    "a node's door for its peers": "src/agent/linux/gang_reach_test.cpp GangReachTest.ADoorServesMoreThanComeInAtOnce",
     "a request on its way": "src/http/server_test.cpp HttpServerTest.ClosesIdleAndUnfinishedConnections",
     "an event stream": "src/http/stream_test.cpp HttpStreamTest.CutsAReaderThatTakesNothing",
     "a piece of a timeline": "src/wire/timeline_test.cpp Timeline.RefusesWithASentenceWhatIsNone",

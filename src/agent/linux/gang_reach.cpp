@@ -1,6 +1,7 @@
 #include "agent/linux/gang_reach.hpp"
 
 #include <fmt/format.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,6 +30,7 @@ constexpr std::size_t kLineMax = 256;
 // So many at once, then others of the loop have their turn.
 constexpr int kVisitorsAtOnce = 256;
 constexpr auto kDoorPause = std::chrono::milliseconds{100};
+constexpr int kDoorBacklog = 4096;  // all nodes of a large gang come to rank 0's at the same time
 constexpr Generation kBlockOfDoors{1};  // where all nodes of a kind look first
 
 Result<UniqueFd> listen_at(const std::string& address, std::uint32_t port) {
@@ -92,6 +94,7 @@ Result<void> ReachDoor::open(const std::string& address, const PortBlocks& block
   auto listening = listen_at(address, ports->first);
   if (!listening) return fail(std::move(listening.error()));
   auto impl = std::make_shared<Impl>(io_, reach_line(nonce_));
+  ::listen(listening->get(), kDoorBacklog);
   const auto family = family_of(listening->get()) == AF_INET6 ? Tcp::v6() : Tcp::v4();
   TcpError error;
   impl->acceptor.assign(family, listening->get(), error);
@@ -114,12 +117,12 @@ class ReachCheck::Try : public std::enable_shared_from_this<Try> {
  public:
   using Done = std::function<void(const Try&)>;
 
-  Try(asio::io_context& io, GangPeer peer, std::chrono::milliseconds pause, Done done)
+  Try(asio::io_context& io, GangPeer peer, const ReachTimes& times, Done done)
       : socket_(io),
         resolver_(io),
         again_(io),
         peer_(std::move(peer)),
-        pause_(pause),
+        times_(times),
         done_(std::move(done)) {}
 
   void begin() {
@@ -158,11 +161,19 @@ class ReachCheck::Try : public std::enable_shared_from_this<Try> {
                           error ? self->try_again(error) : self->hear();
                         });
   }
+  // A machine with too many visitors forgets some, who think that they are connected.
   void hear() {
     if (!done_) return;
     line_.clear();
+    again_.after(times_.silence, [this] {
+      TcpError ignored;
+      socket_.close(ignored);
+      try_again(asio::error::eof);
+    });
     asio::async_read_until(socket_, asio::dynamic_buffer(line_, kLineMax), '\n',
                            [self = shared_from_this()](TcpError error, std::size_t) {
+                             if (error == asio::error::operation_aborted) return;
+                             self->again_.cancel();
                              const bool is_long = error == asio::error::not_found;
                              error && !is_long ? self->try_again(error) : self->judge();
                            });
@@ -176,14 +187,14 @@ class ReachCheck::Try : public std::enable_shared_from_this<Try> {
   void try_again(TcpError error) {
     if (!done_) return;
     problem_ = error == asio::error::eof ? "nobody says there who it is" : error.message();
-    again_.after(pause_, [this] { begin(); });
+    again_.after(times_.pause, [this] { begin(); });
   }
 
   Tcp::socket socket_;
   Tcp::resolver resolver_;
   Timer again_;
   GangPeer peer_;
-  std::chrono::milliseconds pause_;
+  ReachTimes times_;
   Done done_;
   std::string line_;
   std::string problem_ = "no answer";
@@ -199,7 +210,7 @@ struct ReachCheck::Round {
     node = from;
     for (const GangPeer& peer : peers)
       tries.push_back(
-          std::make_shared<Try>(io, peer, times.pause, [this](const Try& each) { look(each); }));
+          std::make_shared<Try>(io, peer, times, [this](const Try& each) { look(each); }));
     limit.after(times.limit,
                 [this] { finish(sentence(**std::ranges::find_if_not(tries, &Try::is_reached))); });
     for (const auto& each : tries) each->begin();

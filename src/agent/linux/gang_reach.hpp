@@ -59,6 +59,7 @@ std::string reach_line(const std::string& nonce);
 struct ReachTimes {
   std::chrono::milliseconds limit = std::chrono::seconds{3};  // of all tries for one gang together
   std::chrono::milliseconds pause{200};                       // before a peer is tried again
+  std::chrono::milliseconds silence{700};                     // of a peer that lets it in
   std::chrono::milliseconds kept = std::chrono::seconds{10};  // an outcome, for further workers
 };
 

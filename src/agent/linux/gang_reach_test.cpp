@@ -4,7 +4,10 @@
 #include <sys/socket.h>
 
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/write.hpp>
+#include <functional>
 #include <optional>
+#include <vector>
 
 #include "agent/linux/testing.hpp"
 #include "http/tcp_socket.hpp"
@@ -17,8 +20,10 @@ using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-constexpr ReachTimes kPatient{.limit = hours{1}, .pause = milliseconds{1}, .kept = hours{1}};
-constexpr ReachTimes kHasty{.limit = milliseconds{50}, .pause = milliseconds{1}, .kept = hours{1}};
+constexpr ReachTimes kPatient{
+    .limit = hours{1}, .pause = milliseconds{1}, .silence = milliseconds{700}, .kept = hours{1}};
+constexpr ReachTimes kHasty{
+    .limit = milliseconds{50}, .pause = milliseconds{1}, .silence = hours{1}, .kept = hours{1}};
 const GangKey kTrying{JobId{7}, Generation{3}};
 
 class GangReachTest : public ::testing::Test {
@@ -100,6 +105,11 @@ TEST_F(GangReachTest, AtAnAddressThatIsNotTheMachinesOwnItListensAtAll) {
   EXPECT_EQ(try_once(at(door_.port()), kPatient), "");
 }
 
+TEST_F(GangReachTest, ADoorServesMoreThanComeInAtOnce) {
+  ReachCheck check(io_, "gpu-2", kPatient);
+  EXPECT_EQ(ask(check, std::vector(300, at(open_door()))), "");
+}
+
 TEST_F(GangReachTest, AnotherNodeAtThatAddressIsNotThePeer) {
   GangPeer peer = at(open_door());
   peer.nonce = std::string(32, '0');
@@ -161,6 +171,24 @@ TEST_F(GangReachTest, WhereWhatIsSentIsLostThereIsNoAnswer) {
 TEST_F(GangReachTest, WhoeverSaysNothingIsNotReached) {
   const UniqueFd silent = listen();
   EXPECT_THAT(try_once(at(port_of(silent)), kHasty), HasSubstr(": no answer. "));
+}
+
+TEST_F(GangReachTest, APeerThatForgetsAVisitorIsTriedAgain) {
+  using boost::asio::ip::tcp;
+  tcp::acceptor peer(io_, {boost::asio::ip::address_v4::loopback(), 0});
+  tcp::socket forgotten(io_);
+  const std::string line = reach_line(door_.nonce());
+  const std::function<void()> serve = [&] {
+    peer.async_accept([&](boost::system::error_code error, tcp::socket visitor) {
+      if (error) return;
+      boost::asio::write(visitor, boost::asio::buffer(line), error);
+      serve();
+    });
+  };
+  peer.async_accept(forgotten, [&](boost::system::error_code) { serve(); });
+  ReachTimes times = kPatient;
+  times.silence = milliseconds{20};
+  EXPECT_EQ(try_once(at(peer.local_endpoint().port()), times), "");
 }
 
 TEST_F(GangReachTest, OnePeerThatIsNotReachedIsEnough) {
