@@ -89,7 +89,7 @@ def verdict(value, wish):
 
 
 # The scripts whose rows all begin with their name, and no other rows do.
-BY_NAME = "accuracy", "build", "cluster", "many_jobs", "simulate"
+BY_NAME = "accuracy", "build", "cluster", "collectives", "many_jobs", "simulate"
 ON_DEMAND = "accuracy", "build"
 
 
