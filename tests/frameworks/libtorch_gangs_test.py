@@ -14,14 +14,10 @@ from pathlib import Path
 from libtorch_build import CLOSE, ROOT, SAMPLES, TRAINING, build, has_libtorch
 
 sys.path.insert(0, str(ROOT / "runtime/python/tests"))
-import fake_agent
 from fake_agent import WITHIN_S, Agent
-
-fake_agent._Handler.protocol_version = "HTTP/1.1"  # as libpaceline wants it
 
 EPOCHS = 12
 STEPS = EPOCHS * -(-SAMPLES // 30)
-WAITS = "wait for the gang's next generation"
 SCHEDULES = int(os.environ.get("PACELINE_SCHEDULES", "3"))
 
 
@@ -165,21 +161,15 @@ class GangsTest(unittest.TestCase):
             rank = random.randrange(3)
             with self.subTest(where=where, rank=rank):
                 gang = self.start(3, f"dies={rank}", f"where={where}", "evaluates=1")
-                self.until_all_wait_or_ended(gang)
+                gang.wait_until_all_wait()
                 gang.kill(rank)
                 self.expect_the_same(gang)
-
-    def until_all_wait_or_ended(self, gang):
-        end = time.monotonic() + WITHIN_S
-        while not all(each.process.poll() is not None or WAITS in each.output() for each in gang.ranks):
-            self.assertLess(time.monotonic(), end, "\n".join(each.output()[-2000:] for each in gang.ranks))
-            time.sleep(0.02)
 
     def test_a_notice_ends_the_wait_for_others(self):
         gang = self.start(2, "pause=0.1")
         self.until(gang, 3)
         gang.ranks[1].process.kill()
-        self.until_all_wait_or_ended(gang)
+        gang.wait_until_all_wait()
         gang.ranks[0].process.terminate()
         self.assertEqual(gang.ranks[0].wait(), 1)
         self.assertRegex(gang.ranks[0].output(), r"(?m)^paceline: Rank 1 is gone: its connection ended\.$")
@@ -195,20 +185,7 @@ class GangsTest(unittest.TestCase):
                 self.after(chance.randint(2, 4), lambda gang: self.play(gang, chance), *options)
 
     def play(self, gang, chance):
-        for _ in range(chance.randint(2, 5)):
-            size = len(gang.ranks)
-            trains = [rank for rank, each in enumerate(gang.ranks) if "\nSTEPS" in each.output()]
-            stays = sorted({chance.choice(trains), *chance.sample(range(size), chance.randint(0, size - 1))})
-            if len(stays) < size and chance.random() < 0.6:
-                gang.kill(*[rank for rank in range(size) if rank not in stays])
-            else:
-                chance.shuffle(stays)
-                gang.resize(stays, chance.randint(0, 2) if len(stays) < 4 else 0)
-            # At once, in the middle of the change, or after it.
-            if chance.random() < 0.5:
-                time.sleep(chance.random() * 0.1)
-            else:
-                self.until(gang, chance.randint(1, 3))
+        gang.play(chance, lambda output: "\nSTEPS" in output, lambda steps: self.until(gang, steps))
 
 
 if __name__ == "__main__":

@@ -6,15 +6,19 @@ import os
 import socketserver
 import tempfile
 import threading
+import time
 import urllib.parse
 from pathlib import Path
 
 import support
 
 WITHIN_S = 300
+WAITS = "wait for the gang's next generation"
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"  # the only one that libpaceline takes
+
     def do_GET(self):
         path = urllib.parse.urlsplit(self.path)
         process = self.server.process
@@ -145,6 +149,31 @@ class Agent:
             each.tell({"generation": self.generation, "environment": self._places[rank]})
         for each in set(before) - set(self.ranks):
             each.tell({"generation": self.generation, "environment": None})
+
+    def wait_until_all_wait(self):
+        """Or have ended."""
+        end = time.monotonic() + WITHIN_S
+        while not all(each.process.poll() is not None or WAITS in each.output() for each in self.ranks):
+            if time.monotonic() > end:
+                raise AssertionError("\n".join(each.output()[-2000:] for each in self.ranks))
+            time.sleep(0.02)
+
+    def play(self, chance, has_trained, until):
+        """Some resizes and deaths. `has_trained(output)`: its rank can stay alone; `until(steps)` returns after so many more."""
+        for _ in range(chance.randint(2, 5)):
+            size = len(self.ranks)
+            trains = [rank for rank, each in enumerate(self.ranks) if has_trained(each.output())]
+            stays = sorted({chance.choice(trains), *chance.sample(range(size), chance.randint(0, size - 1))})
+            if len(stays) < size and chance.random() < 0.6:
+                self.kill(*[rank for rank in range(size) if rank not in stays])
+            else:
+                chance.shuffle(stays)
+                self.resize(stays, chance.randint(0, 2) if len(stays) < 4 else 0)
+            # At once, in the middle of the change, or after it.
+            if chance.random() < 0.5:
+                time.sleep(chance.random() * 0.1)
+            else:
+                until(chance.randint(1, 3))
 
     def _form(self, kept, new, joins):
         self.generation += 1

@@ -15,7 +15,6 @@ from fake_agent import WITHIN_S, Agent
 SCRIPT = Path(__file__).with_name("training_script.py")
 EPOCHS = 80
 STEPS = EPOCHS * 10  # of 10 samples each
-WAITS = "wait for the gang's next generation"
 OPERATIONS = 36  # of the group, in the training in which one of them fails: a busy machine may have no more
 SCHEDULES = int(os.environ.get("PACELINE_SCHEDULES", "3"))
 
@@ -142,19 +141,13 @@ class SurvivorsTest(unittest.TestCase):
         for number in chosen:
             with self.subTest(operation=number):
                 agent = self.start(3, **asked, fails_on=[number, *random.sample(range(3), 2)])
-                self.until_all_wait_or_ended(agent)
+                agent.wait_until_all_wait()
                 agent.kill(*[rank for rank, each in enumerate(agent.ranks) if each.process.poll() == -9])
                 ended = self.ends(agent)
                 self.assertEqual(len(ended), 2)
                 self.assert_same(ended, self.alone(**asked), agent)
                 for each in ended:
                     self.assertEqual(each["accuracies"], self.alone(**asked)["accuracies"])
-
-    def until_all_wait_or_ended(self, agent):
-        end = time.monotonic() + WITHIN_S
-        while not all(each.process.poll() is not None or WAITS in each.output() for each in agent.ranks):
-            self.assertLess(time.monotonic(), end, "\n".join(each.output() for each in agent.ranks))
-            time.sleep(0.02)
 
     def test_the_agents_silence_ends_with_the_error(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -169,7 +162,7 @@ class SurvivorsTest(unittest.TestCase):
             agent = self.start(2, slow=0.01, slow_until=str(Path(folder) / "never"))
             self.until(agent, 3)
             agent.ranks[1].process.kill()
-            self.until_all_wait_or_ended(agent)
+            agent.wait_until_all_wait()
             agent.ranks[0].process.terminate()
             self.assertEqual(agent.ranks[0].wait(), 1)
 
@@ -189,20 +182,7 @@ class SurvivorsTest(unittest.TestCase):
                         self.assertEqual(each["bits"], self.alone(**asked)["bits"])
 
     def play(self, agent, chance):
-        for _ in range(chance.randint(2, 5)):
-            size = len(agent.ranks)
-            trains = [rank for rank, each in enumerate(agent.ranks) if "\nsteps" in each.output()]
-            stays = sorted({chance.choice(trains), *chance.sample(range(size), chance.randint(0, size - 1))})
-            if len(stays) < size and chance.random() < 0.6:
-                agent.kill(*[rank for rank in range(size) if rank not in stays])
-            else:
-                chance.shuffle(stays)
-                agent.resize(stays, chance.randint(0, 2) if len(stays) < 4 else 0)
-            # At once, in the middle of the change, or after it.
-            if chance.random() < 0.5:
-                time.sleep(chance.random() * 0.1)
-            else:
-                self.until(agent, chance.randint(1, 3))
+        agent.play(chance, lambda output: "\nsteps" in output, lambda steps: self.until(agent, steps))
 
 
 if __name__ == "__main__":
