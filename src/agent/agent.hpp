@@ -117,6 +117,7 @@ class Agent final : public AgentEnd {
   void on(const LimitWorker& limited);
   void on(const EnrolWorker& enrolled);
   void on(const LeaveGang& leave);
+  void on(const KeepCheckpoint& keep);
 
   void give_notice(const ProcessKey& key, Worker& worker, std::int32_t signal);
   void kill(const ProcessKey& key, Worker& worker);

@@ -86,6 +86,8 @@ void Agent::on(const LeaveGang& leave) {
   set_timer(leave.key, *worker, std::min(worker->kill_at.value_or(at), at));
 }
 
+void Agent::on(const KeepCheckpoint& keep) { host_.perform(Keep{keep.checkpoint}); }
+
 void Agent::on(const DiscardWorker& discard) {
   const auto found = workers_.find(discard.key);
   if (found == workers_.end() || !found->second.end) return;

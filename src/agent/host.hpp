@@ -19,6 +19,7 @@ namespace paceline::agent {
 using paceline::CheckpointSeen;
 using paceline::Claim;
 using paceline::ModelSeen;
+using paceline::WantedCheckpoint;
 using paceline::WorkerGone;
 using paceline::WorkerLaunch;
 using paceline::WorkerPlaced;
@@ -77,8 +78,14 @@ struct RenewLeases {
   Duration lease{};
 };
 
+// The checkpoint that it acknowledged is to be sent to the server. Whether its process is there still, does
+// not matter.
+struct Keep {
+  WantedCheckpoint checkpoint;
+};
+
 using Action = std::variant<Start, GiveNotice, Kill, Freeze, Thaw, Discard, SetShouldStop, SetLimit,
-                            SetMembership, Dismiss, RenewLeases>;
+                            SetMembership, Dismiss, RenewLeases, Keep>;
 
 // ---- what the host tells ----
 using Observation = std::variant<WorkerRuns, WorkerGone, WorkerReport, CheckpointSeen,

@@ -40,6 +40,7 @@ constexpr std::array kTable = {
   Row{Action::use_slurm,     {kNone, kNone, kNone, kAll,  kNone, kNone}, "Slurm's nodes are a server's administrators' to ask for."},
   Row{Action::join,          {kNone, kNone, kNone, kNone, kOwn,  kNone}, "A machine joins by a join token, and by nothing else."},
   Row{Action::be_a_node,     {kNone, kNone, kNone, kNone, kNone, kOwn},  "Only the agent of a node that joined asks for this."},
+  Row{Action::send_checkpoints, {kNone, kNone, kNone, kAll, kNone, kOwn}, "Checkpoints are sent by the agents of nodes."},
   Row{Action::shut_down,     {kNone, kNone, kNone, kAll,  kNone, kNone}, "A shared server is its administrators' to end."},
 };
 // clang-format on

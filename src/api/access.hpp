@@ -29,6 +29,7 @@ enum class Action {
   use_slurm,    // ask it for nodes, and give them back
   join,         // become a node
   be_a_node,    // dial in, and renew one's certificate
+  send_checkpoints,
   shut_down,
 };
 inline constexpr Action kLastAction = Action::shut_down;

@@ -60,6 +60,13 @@ struct RemoteAccess {
   std::function<Result<void>(std::string_view node, std::string_view by)> count_off = {};
 };
 
+// Checkpoints that lie on one node alone, as the engine asks for them.
+struct CheckpointAccess {
+  std::string own_node;  // the server's machine
+  std::function<bool(std::string_view node, const ProcessKey& by, std::uint64_t report)> wants;
+  std::function<Result<void>(std::string_view node, const KeptCheckpoint& kept)> take;
+};
+
 struct ApiOptions {
   std::filesystem::path directory;            // DIR, to be told of
   std::shared_ptr<WorkerOutput> output = {};  // logs and terminals; REQUIRES: there is one
@@ -78,6 +85,8 @@ struct ApiOptions {
   SlurmDesk* slurm = nullptr;
   // Directories that travel with jobs; nullptr: none do. It outlives the API.
   ShipDesk* ships = nullptr;
+  // Nothing, or no `ships`: none are kept.
+  std::optional<CheckpointAccess> checkpoints = {};
   // Of a shared server: may this user's account run anything? Empty: every one may.
   std::function<Result<void>(std::uint32_t)> account = {};
   // Is an agent connected? Empty: a node that is up will do.

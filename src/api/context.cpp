@@ -318,6 +318,7 @@ Routes HttpApi::all_routes() const {
   add_expected_routes(routes, context_);
   add_command_routes(routes, context_);
   add_ship_routes(routes, context_);
+  add_checkpoint_routes(routes, context_);
   add_log_routes(routes, context_);
   add_node_routes(routes, context_);
   add_user_routes(routes, context_);

@@ -192,6 +192,7 @@ void add_job_routes(Routes& routes, const SharedContext& context);
 void add_expected_routes(Routes& routes, const SharedContext& context);
 void add_command_routes(Routes& routes, const SharedContext& context);
 void add_ship_routes(Routes& routes, const SharedContext& context);
+void add_checkpoint_routes(Routes& routes, const SharedContext& context);
 void add_log_routes(Routes& routes, const SharedContext& context);
 void add_node_routes(Routes& routes, const SharedContext& context);
 void add_token_routes(Routes& routes, const SharedContext& context);

@@ -20,10 +20,11 @@ Result<std::uint32_t> shipper(const ApiContext& context, const Principal& by) {
   return *by.uid;
 }
 
-Result<std::string> offer_ship(ShipStore& store, std::uint32_t uid, const std::string& body) {
+Result<std::string> offer_ship(ShipStore& store, std::uint32_t uid, const std::string& body,
+                               std::uint64_t bytes_max) {
   const auto manifest = read_manifest(body);
   if (!manifest) return fail(manifest.error());
-  const auto offered = store.offer(uid, *manifest);
+  const auto offered = store.offer(uid, *manifest, bytes_max);
   if (!offered) return fail(offered.error());
   JsonWriter json;
   json.begin_object().field("ship", offered->name).field("files", manifest->files.size());
@@ -33,7 +34,31 @@ Result<std::string> offer_ship(ShipStore& store, std::uint32_t uid, const std::s
   return json.take();
 }
 
-Result<std::string> take_pieces(ShipStore& store, std::uint32_t uid, const std::string& body) {
+Result<std::string> take_pieces(ShipStore& store, std::uint32_t uid, const std::string& body,
+                                std::uint64_t) {
+  return take_ship_pieces(store, uid, body);
+}
+
+using Work = Result<std::string> (*)(ShipStore&, std::uint32_t uid, const std::string& body,
+                                     std::uint64_t bytes_max);
+
+RouteHandler working(const SharedContext& context, Work work) {
+  return [context, work](const std::shared_ptr<Exchange>& exchange, const Principal& by) {
+    const auto uid = shipper(*context, by);
+    if (!uid) return exchange->refuse(uid.error());
+    // The body is there as long as the exchange is, which the answer holds.
+    context->options.ships->work(
+        [work, uid = *uid, &body = exchange->request().body,
+         most = context->options.limits.ship_size](ShipStore& store) {
+          return work(store, uid, body, most);
+        },
+        [exchange](Result<std::string> text) { reply_with(*exchange, std::move(text)); });
+  };
+}
+
+}  // namespace
+
+Result<std::string> take_ship_pieces(ShipStore& store, std::uint32_t uid, const std::string& body) {
   const auto pieces = read_pieces(body);
   if (!pieces) return fail(pieces.error());
   for (const auto& [piece, bytes] : *pieces)
@@ -42,23 +67,6 @@ Result<std::string> take_pieces(ShipStore& store, std::uint32_t uid, const std::
   json.begin_object().field("taken", pieces->size()).end_object();
   return json.take();
 }
-
-using Work = Result<std::string> (*)(ShipStore&, std::uint32_t uid, const std::string& body);
-
-RouteHandler working(const SharedContext& context, Work work) {
-  return [context, work](const std::shared_ptr<Exchange>& exchange, const Principal& by) {
-    const auto uid = shipper(*context, by);
-    if (!uid) return exchange->refuse(uid.error());
-    // The body is there as long as the exchange is, which the answer holds.
-    context->options.ships->work(
-        [work, uid = *uid, &body = exchange->request().body](ShipStore& store) {
-          return work(store, uid, body);
-        },
-        [exchange](Result<std::string> text) { reply_with(*exchange, std::move(text)); });
-  };
-}
-
-}  // namespace
 
 void add_ship_routes(Routes& routes, const SharedContext& context) {
   routes.add("POST", "/v1/ships", Action::submit, working(context, offer_ship));

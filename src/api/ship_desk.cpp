@@ -66,17 +66,50 @@ ShipDesk::ShipDesk(boost::asio::io_context& io, Controller& controller, ShipStor
       [this](std::span<const Entry>, std::span<const JobId> touched) { look(touched); });
   std::error_code error;
   if (!std::filesystem::exists(options.directory, error)) return;
-  for (const auto& key : controller.state().queue()) unknown_.push_back(key.job);
+  for (const auto& key : controller.state().queue()) {
+    unknown_.push_back(key.job);
+    look_at_copies(key.job, &controller.state().job(key.job));
+  }
   recall();
 }
 
 ShipDesk::~ShipDesk() = default;
 
 void ShipDesk::look(std::span<const JobId> touched) {
-  if (jobs_.empty()) return;
   for (const JobId id : touched) {
     const Job* job = controller_.state().find_job(id);
-    if (job == nullptr || is_over(job->state)) jobs_.erase(id);
+    if (job != nullptr && is_over(job->state)) job = nullptr;
+    if (job == nullptr) jobs_.erase(id);
+    look_at_copies(id, job);
+  }
+}
+
+// Those that it names no more go at once: each may be as large as a model.
+void ShipDesk::look_at_copies(JobId id, const Job* job) {
+  std::map<ShipOf, std::shared_ptr<void>> named;
+  if (job != nullptr)
+    for (const auto* checkpoint : {&job->checkpoint, &job->kept})
+      if (*checkpoint && (*checkpoint)->place && !(*checkpoint)->place->ship.empty())
+        named.emplace(ShipOf{job->spec->uid, (*checkpoint)->place->ship}, nullptr);
+  const auto known = copies_.find(id);
+  if (known == copies_.end() && named.empty()) return;
+  auto before = known == copies_.end() ? decltype(named){} : std::move(known->second);
+  for (auto& [ship, hold] : named) {
+    const auto held = before.extract(ship);
+    hold = held.empty() ? Uses::hold(uses_, ship) : held.mapped();
+  }
+  if (named.empty())
+    copies_.erase(known);
+  else
+    copies_.insert_or_assign(id, std::move(named));
+  for (auto& [ship, hold] : before) {
+    hold.reset();
+    work(
+        [ship = ship](ShipStore& store) {
+          store.forget(ship.first, ship.second);
+          return true;
+        },
+        [](bool) {});
   }
 }
 

@@ -1,5 +1,6 @@
-// The directories that travel with jobs, as the server has them: its store, and which of them somebody still
-// wants. A ship stays as long as a job of its user names it that is not over.
+// The directories that travel with jobs, and the copies of their checkpoints, as the server has them: its
+// store, and which of them somebody still wants. A ship stays as long as a job of its user names it that is
+// not over; the copy of a checkpoint goes as soon as no job does.
 //
 //   ShipDesk ships(io, controller, {.directory = dir + "/ships"});
 //   ships.work([…](ShipStore& store) { return store.offer(uid, manifest); }, [](auto offered) { … });
@@ -59,16 +60,21 @@ class ShipDesk {
   class Uses;
 
   void look(std::span<const JobId> touched);
+  void look_at_copies(JobId id, const Job* job);
   void recall();
 
   Controller& controller_;
   std::shared_ptr<Uses> uses_;
   std::map<JobId, std::shared_ptr<void>> jobs_;  // that are not over, each with its hold
+  std::map<JobId, std::map<ShipOf, std::shared_ptr<void>>> copies_;  // of their checkpoints
   std::vector<JobId> unknown_;  // from before this began: what they name is not read yet
   Timer recall_;
   std::shared_ptr<void> commits_;
   ShipStore store_;
   Errands errands_;  // ends before what it works on
 };
+
+// Takes the pieces in a body (ship/pieces.hpp), and says how many. Errors: those of ShipStore::take().
+Result<std::string> take_ship_pieces(ShipStore& store, std::uint32_t uid, const std::string& body);
 
 }  // namespace paceline

@@ -15,6 +15,7 @@
 
 #include "app/agent_lock.hpp"
 #include "app/bytes_of_node.hpp"
+#include "app/checkpoint_sender.hpp"
 #include "app/joined_server.hpp"
 #include "app/machine.hpp"
 #include "app/pump.hpp"
@@ -91,6 +92,9 @@ struct AgentBox::Impl {
                                             ShipFetcher::Done done) {
                             fetcher->fetch({job, uid, ship}, std::move(done));
                           }};
+    host_options.keep = [this](WantedCheckpoint wanted) {
+      if (sender) sender->send(std::move(wanted));
+    };
     auto opened = Machine::open(io, clock, options, std::move(host_options));
     if (!opened) return fail(std::move(opened.error()));
     machine = std::move(*opened);
@@ -121,6 +125,10 @@ struct AgentBox::Impl {
   }
 
   void dial() {
+    sender.emplace(CheckpointSender::Options{.server = [this](std::function<int()> interrupted) {
+      const std::lock_guard held(identity);
+      return joined->server(std::move(interrupted));
+    }});
     uplink.emplace(io, machine->agent(),
                    Uplink::Options{.server =
                                        [this](std::function<int()> interrupted) {
@@ -173,6 +181,7 @@ struct AgentBox::Impl {
       if (!error) io.stop();
     });
     io.run();
+    sender.reset();
     bytes.reset();
     uplink.reset();
   }
@@ -192,6 +201,7 @@ struct AgentBox::Impl {
   std::optional<Uplink> uplink;
   std::mutex identity;  // of `joined`, where it is changed and where other threads read it
   std::optional<BytesUplink> bytes;
+  std::optional<CheckpointSender> sender;
 };
 
 AgentBox::AgentBox(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

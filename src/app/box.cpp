@@ -22,6 +22,7 @@
 #include "api/ship_desk.hpp"
 #include "app/account.hpp"
 #include "app/background.hpp"
+#include "app/checkpoint_sender.hpp"
 #include "app/gang_address.hpp"
 #include "app/log_remover.hpp"
 #include "app/machine.hpp"
@@ -39,6 +40,7 @@
 #include "http/server.hpp"
 #include "http/socket_listener.hpp"
 #include "http/tcp_socket.hpp"
+#include "http/unix_dialer.hpp"
 #include "link/agent_sessions.hpp"
 #include "messages/server_log.hpp"
 #include "policy/lua/lua_policy.hpp"
@@ -230,6 +232,9 @@ struct Box::Impl {
         ships_directory(),
         [](JobId, std::uint32_t, const std::string&,
            const std::function<void(Result<std::set<std::string>>)>& done) { done({}); }};
+    host_options.keep = [this](WantedCheckpoint wanted) {
+      if (sender) sender->send(std::move(wanted));
+    };
     auto opened = Machine::open(io, clock, options, std::move(host_options));
     if (!opened) return fail(std::move(opened.error()));
     machine = std::move(*opened);
@@ -301,6 +306,14 @@ struct Box::Impl {
                         NodesBytes::Options{options.directory, node_name, ships_directory()});
     ships.emplace(io, *controller, ship_options());
     api_options.ships = &*ships;
+    api_options.checkpoints =
+        CheckpointAccess{node_name,
+                         [this](std::string_view node, const ProcessKey& by, std::uint64_t report) {
+                           return engine->wants(node, by, report);
+                         },
+                         [this](std::string_view node, const KeptCheckpoint& kept) {
+                           return engine->take_kept(node, kept);
+                         }};
     remove_directories();
     api_options.output = nodes_bytes->output();
     if (auto opened = open_door(api_options); !opened) return opened;
@@ -318,6 +331,11 @@ struct Box::Impl {
                                    uid == 0 ? SocketAccess::everyone : SocketAccess::owner);
     server.emplace(io, std::move(listener), api->router(), std::move(server_options));
     if (auto serving = server->start(); !serving) return serving;
+    sender.emplace(CheckpointSender::Options{
+        .server = [path = (std::filesystem::path(options.socket_directory) / kSocket).string()](
+                      std::function<int()> interrupted) {
+          return ServerAddress{std::make_shared<UnixDialer>(path), std::move(interrupted)};
+        }});
     if (door) {
       if (auto serving = door->serve(api->router(), remote_options); !serving) return serving;
     }
@@ -328,7 +346,6 @@ struct Box::Impl {
 
   [[nodiscard]] ShipStore::Options ship_options() const {
     return {.directory = ships_directory(),
-            .ship_bytes_max = options.limits.ship_size,
             .bytes_per_user_max = options.limits.ships_per_user,
             .bytes_max = options.limits.ships,
             .in_use = {},
@@ -473,6 +490,7 @@ struct Box::Impl {
   std::unique_ptr<Pilots> pilots;         // none: the same
   std::optional<HttpApi> api;
   std::optional<HttpServer> server, metrics_server;
+  std::optional<CheckpointSender> sender;  // of this machine's
   int open_doors = 1;  // the unix socket's server, and the door, that are not closed yet
   TcpAddress metrics_at;
   TurnTimes turns{kTurnBounds};

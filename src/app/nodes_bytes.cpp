@@ -44,9 +44,12 @@ Result<ShipRight> NodesBytes::ship_of(std::string_view node, JobId job) const {
     return fail(ErrorCode::forbidden, fmt::format("Job {} has no business there.", job.value));
   const auto launch = controller_.store().launch(job);
   if (!launch) return fail(launch.error());
-  if (launch->shipped.ship.empty())
-    return fail(ErrorCode::not_found, "Nothing travels with this job.");
-  return ShipRight{found->spec->uid, launch->shipped.ship};
+  ShipRight right{found->spec->uid, {}};
+  if (!launch->shipped.ship.empty()) right.ships.push_back(launch->shipped.ship);
+  if (found->checkpoint && found->checkpoint->place && !found->checkpoint->place->ship.empty())
+    right.ships.push_back(found->checkpoint->place->ship);
+  if (right.ships.empty()) return fail(ErrorCode::not_found, "Nothing travels with this job.");
+  return right;
 }
 
 // What came since the last look is held to the limits, as what this machine's workers wrote.

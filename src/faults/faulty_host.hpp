@@ -116,6 +116,7 @@ class FaultyHost final : public agent::Host {
   void on(const agent::SetLimit& limited);
   void on(const agent::SetMembership& enrolled);
   void on(const agent::Dismiss& dismissed);
+  static void on(const agent::Keep&) {}  // none of its machines sends checkpoints
   void on(const agent::RenewLeases& renewed);
 
   void change_size();

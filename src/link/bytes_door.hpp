@@ -36,10 +36,11 @@ struct LogRight {
   bool over = false;                    // the job is
 };
 
-// The directory that travels with a job: whose it is in the server's store, and its name there.
+// What travels with a job, its directory and the copy of its checkpoint: whose it is in the server's store, and
+// the names there.
 struct ShipRight {
   std::uint32_t uid = 0;
-  std::string ship;
+  std::vector<std::string> ships;
 };
 
 class BytesDoor {

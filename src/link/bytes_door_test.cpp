@@ -118,7 +118,7 @@ class BytesDoorTest : public ::testing::Test {
     options.ship = [this](std::string_view node, JobId job) -> Result<ShipRight> {
       if (node != "gpu-3" || job != JobId{7})
         return fail(ErrorCode::forbidden, "The job has no business there.");
-      return ShipRight{1000, ship_};
+      return ShipRight{1000, {ship_}};
     };
     door_.emplace(io_, std::move(options));
   }

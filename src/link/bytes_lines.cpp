@@ -208,7 +208,7 @@ Result<NodeLine> read_want(const Json& object) {
   ShipWanted wanted;
   ObjectReader reader(object, "want");
   read_file(reader, wanted.job, wanted.sha256).require({"from"});
-  reader.whole("from", wanted.from, 0, kShipBytesMax);
+  reader.whole("from", wanted.from, 0, kManifestSumMax);
   return finished<NodeLine>(reader, std::move(wanted));
 }
 
@@ -223,8 +223,8 @@ Result<ServerLine> read_part(const Json& object) {
   ShipPart part;
   ObjectReader reader(object, "part");
   read_file(reader, part.job, part.sha256).require({"from", "bytes", "of"});
-  reader.whole("from", part.from, 0, kShipBytesMax).whole("bytes", part.bytes, 0, kPieceBytesMax);
-  reader.whole("of", part.of, 0, kShipBytesMax);
+  reader.whole("from", part.from, 0, kManifestSumMax).whole("bytes", part.bytes, 0, kPieceBytesMax);
+  reader.whole("of", part.of, 0, kManifestSumMax);
   return finished<ServerLine>(reader, std::move(part));
 }
 

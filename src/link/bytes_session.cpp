@@ -23,7 +23,7 @@ constexpr std::size_t kShippedAheadMax = 512
                                          << 10;  // of what is shipped, with what waits to go out
 constexpr int kInstantsOfBeat = 16;
 constexpr std::size_t kLogsMax = 65'536;  // of a node, in step
-constexpr std::size_t kShipsMax = 16;     // jobs whose directories a node asks for at once
+constexpr std::size_t kRightsMax = 16;    // jobs of which a node asks for what travels at once
 
 Error spoken_out_of_turn() {
   return {ErrorCode::invalid, "A connection for bytes begins with 'hello' or 'ticket', once.",
@@ -34,6 +34,16 @@ Error spoken_out_of_turn() {
 std::chrono::steady_clock::time_point next_beat(std::chrono::steady_clock::duration span) {
   const auto latest = std::chrono::steady_clock::now() + span;
   return latest - latest.time_since_epoch() % (span / kInstantsOfBeat);
+}
+
+Result<ShipBytes> read_ships(ShipReader& reader, const ShipRight& right, const std::string& digest,
+                             std::uint64_t from) {
+  Result<ShipBytes> read = fail(ErrorCode::not_found, "Nothing travels with this job.");
+  for (const auto& ship : right.ships) {
+    read = reader.read({right.uid, ship}, digest, from, kPieceBytesMax);
+    if (read) break;
+  }
+  return read;
 }
 
 }  // namespace
@@ -227,24 +237,24 @@ BytesSession::Awaitable<void> BytesSession::take(const LogsWhole& whole) {
   context_->whole(node_, whole.job);
 }
 
-// ---- directories that travel ----
+// ---- what travels with jobs ----
 
-Result<ShipOf> BytesSession::ship_of(JobId job) {
-  const auto known = ships_.find(job);
-  if (known != ships_.end()) return known->second;
+Result<ShipRight> BytesSession::right_of(JobId job) {
+  const auto known = rights_.find(job);
+  if (known != rights_.end()) return known->second;
   const auto& options = context_->options;
   if (!options.ship) return fail(ErrorCode::not_found, "Nothing travels with this job.");
   auto right = options.ship(node_, job);
   if (!right) return fail(std::move(right.error()));
-  if (ships_.size() >= kShipsMax) ships_.erase(ships_.begin());
-  return ships_.emplace(job, ShipOf{right->uid, std::move(right->ship)}).first->second;
+  if (rights_.size() >= kRightsMax) rights_.erase(rights_.begin());
+  return rights_.emplace(job, std::move(*right)).first->second;
 }
 
-BytesSession::Awaitable<Result<ShipBytes>> BytesSession::read_ship(ShipOf ship, std::string digest,
+BytesSession::Awaitable<Result<ShipBytes>> BytesSession::read_ship(ShipRight right,
+                                                                   std::string digest,
                                                                    std::uint64_t from) {
-  auto read = [context = context_.get(), ship = std::move(ship), digest = std::move(digest), from] {
-    return context->ships.read(ship, digest, from, kPieceBytesMax);
-  };
+  auto read = [context = context_.get(), right = std::move(right), digest = std::move(digest),
+               from] { return read_ships(context->ships, right, digest, from); };
   co_return co_await context_->options.reading->run(std::move(read));
 }
 
@@ -254,13 +264,21 @@ BytesSession::Awaitable<void> BytesSession::take(const ShipWanted& wanted) {
   while (out_.size() + read_ahead_ > kShippedAheadMax && !ending_ && !gone_)
     co_await out_changed_.wait();
   read_ahead_ += kPieceBytesMax;
-  auto read = [context = context_.get(), ship = ship_of(wanted.job),
+  read_for(wanted);
+}
+
+// By a right that is known from before. More may travel with the job by now.
+void BytesSession::read_for(const ShipWanted& wanted) {
+  const bool known = rights_.contains(wanted.job);
+  auto read = [context = context_.get(), right = right_of(wanted.job),
                wanted]() -> Result<ShipBytes> {
-    if (!ship) return fail(ship.error());
-    return context->ships.read(*ship, wanted.sha256, wanted.from, kPieceBytesMax);
+    if (!right) return fail(right.error());
+    return read_ships(context->ships, *right, wanted.sha256, wanted.from);
   };
   context_->options.reading->add(
-      std::move(read), [self = shared_from_this(), wanted](const Result<ShipBytes>& bytes) {
+      std::move(read), [self = shared_from_this(), wanted, known](const Result<ShipBytes>& bytes) {
+        if (!bytes) self->rights_.erase(wanted.job);
+        if (!bytes && known) return self->read_for(wanted);
         self->read_ahead_ -= kPieceBytesMax;
         self->answer(wanted, bytes);
       });
@@ -273,7 +291,6 @@ void BytesSession::answer(const ShipWanted& wanted, const Result<ShipBytes>& rea
     out_ += encode(ShipPart{job, digest, from, size, read->of});
     out_ += read->bytes;
   } else {
-    ships_.erase(job);
     out_ += encode(NoShipPart{job, digest, read.error().message, read.error().hint});
   }
   out_changed_.tell();
@@ -282,11 +299,11 @@ void BytesSession::answer(const ShipWanted& wanted, const Result<ShipBytes>& rea
 // A node's word alone removes nothing.
 BytesSession::Awaitable<void> BytesSession::take(const ShipDamaged& damaged) {
   if (!greeted_) co_return refuse(spoken_out_of_turn());
-  const auto ship = ship_of(damaged.job);
-  if (!ship || damaged.sha256 == ship->second) co_return;
+  const auto right = right_of(damaged.job);
+  if (!right || std::ranges::find(right->ships, damaged.sha256) != right->ships.end()) co_return;
   const auto sum = std::make_shared<Sha256Sum>();
   for (std::uint64_t at = 0, of = 1; at < of && !is_cut();) {
-    auto read = co_await read_ship(*ship, damaged.sha256, at);
+    auto read = co_await read_ship(*right, damaged.sha256, at);
     if (!read || (read->bytes.empty() && read->of > at)) co_return;
     at += read->bytes.size();
     of = read->of;
@@ -297,7 +314,7 @@ BytesSession::Awaitable<void> BytesSession::take(const ShipDamaged& damaged) {
     co_await context_->options.reading->run(std::move(add));
   }
   if (is_cut() || to_hex(sum->finish()) == damaged.sha256) co_return;
-  auto remove = [store = context_->options.ships, uid = ship->first, digest = damaged.sha256] {
+  auto remove = [store = context_->options.ships, uid = right->uid, digest = damaged.sha256] {
     spdlog::error("The shipped file {} of user {} is damaged: it is asked for anew.", digest, uid);
     remove_ship_file(store, uid, digest);
     return true;

@@ -84,9 +84,10 @@ class BytesSession : public std::enable_shared_from_this<BytesSession> {
   Result<std::uint64_t> store(PieceHead& piece, std::uint32_t uid, const std::string& bytes);
 
   // What this node may have of a job's directory, as of its first question.
-  Result<ShipOf> ship_of(JobId job);
+  Result<ShipRight> right_of(JobId job);
+  void read_for(const ShipWanted& wanted);
   void answer(const ShipWanted& wanted, const Result<ShipBytes>& read);
-  Awaitable<Result<ShipBytes>> read_ship(ShipOf ship, std::string digest, std::uint64_t from);
+  Awaitable<Result<ShipBytes>> read_ship(ShipRight right, std::string digest, std::uint64_t from);
 
   void stand(const LogName& log, const LogRight& right, std::uint64_t taken);
   void refuse(Error error);
@@ -100,7 +101,7 @@ class BytesSession : public std::enable_shared_from_this<BytesSession> {
   BytesReader reader_;
   Sha256 source_{};
   Duration ahead_{};                      // of this machine's clock before the node's
-  std::map<JobId, ShipOf> ships_;         // that it may have
+  std::map<JobId, ShipRight> rights_;     // what it may have of jobs
   std::set<LogName> in_step_;             // their next piece goes on where the last one ended
   std::optional<Instant> waiting_since_;  // for the node to say something
   std::string out_;

@@ -111,6 +111,13 @@ struct CheckpointAcknowledged {
   Checkpoint checkpoint;
   friend bool operator==(const CheckpointAcknowledged&, const CheckpointAcknowledged&) = default;
 };
+// What became of a checkpoint that lay on one machine.
+struct CheckpointKept {
+  JobId job;
+  Checkpoint checkpoint;  // with its place
+  Keeping keeping = Keeping::kept;
+  friend bool operator==(const CheckpointKept&, const CheckpointKept&) = default;
+};
 struct Progressed {  // at most one per job and round: all that decisions see
   JobId job;
   Generation generation;
@@ -194,6 +201,6 @@ using Event =
                  WorkerEnded, CheckpointAcknowledged, Progressed, TimeLimitReached, PolicyLoaded,
                  PolicyFailed, TrialBegan, TrialEnded, RulesSet, ClockSet, JobsForgotten,
                  JournalAccepted, NodesRetired, JobWarned, NodeDrained, DrainBegan, NodeUndrained,
-                 WorkerReady, GangStands, NewcomersLate, ModelPublished>;
+                 WorkerReady, GangStands, NewcomersLate, ModelPublished, CheckpointKept>;
 
 }  // namespace paceline

@@ -123,6 +123,10 @@ struct Job {
 
   std::optional<Progress> progress;
   std::optional<Checkpoint> checkpoint;
+  // The newest one before it of which the server has a copy, and `saved_at` as of that: the job goes back
+  // to it where the newest is lost.
+  std::optional<Checkpoint> kept;
+  std::vector<RanAt> kept_at;
   std::optional<PublishedModel> model;  // the newest
   TargetStatus target;
 

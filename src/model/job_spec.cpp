@@ -201,6 +201,17 @@ Result<OnDisconnect> parse_on_disconnect(std::string_view text) {
                  "Choose stop or continue.");
 }
 
+std::string_view to_string(CheckpointStore store) {
+  return store == CheckpointStore::server ? "server" : "none";
+}
+
+Result<CheckpointStore> parse_checkpoint_store(std::string_view text) {
+  if (text == "server") return CheckpointStore::server;
+  if (text == "none") return CheckpointStore::none;
+  return invalid(fmt::format("'{}' is nowhere to keep checkpoints.", text),
+                 "Choose server or none.");
+}
+
 Result<void> validate(const JobSpec& spec) {
   if (spec.name.empty() || spec.name.size() > kNameLengthMax) {
     return invalid(fmt::format("A job's name has 1 to {} bytes.", kNameLengthMax),

@@ -54,6 +54,15 @@ enum class OnDisconnect {
 std::string_view to_string(OnDisconnect on_disconnect);  // "stop", "continue"
 Result<OnDisconnect> parse_on_disconnect(std::string_view text);
 
+// Where checkpoints are kept that lie on one machine alone.
+enum class CheckpointStore {
+  server,  // the server has a copy of the newest two, and later starts find them on any node
+  none,    // nowhere: the job sees to it that its starts find them
+};
+
+std::string_view to_string(CheckpointStore store);  // "server", "none"
+Result<CheckpointStore> parse_checkpoint_store(std::string_view text);
+
 // How ranks belong together: each group of `tensor` workers exchanges so much that it stays on one
 // node, in one link island if it can; `pipeline` of them make one copy of the model. The job grows
 // in copies: its sizes are multiples of step().
@@ -108,6 +117,7 @@ struct JobSpec {
   bool pty = false;
   Notice notice;
   OnDisconnect on_disconnect = OnDisconnect::stop;
+  CheckpointStore checkpoint_store = CheckpointStore::server;
 
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };

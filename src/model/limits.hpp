@@ -34,6 +34,7 @@ struct Limits {
   std::uint64_t ship_size = std::uint64_t{2} << 30;
   std::uint64_t ships_per_user = std::uint64_t{16} << 30;
   std::uint64_t ships = std::uint64_t{64} << 30;
+  std::uint64_t checkpoint_size = std::uint64_t{8} << 30;
   std::uint64_t checkpoint_entries = 100'000;
   std::uint64_t script_time = 1;
   std::uint64_t ended_jobs = 10'000;
@@ -93,6 +94,8 @@ inline constexpr std::array kLimits = {
           std::uint64_t{1} << 50, "shipped files of one user on a machine"},
     Limit{"ships", &Limits::ships, LimitUnit::bytes, 1U << 20, std::uint64_t{1} << 50,
           "shipped files of all users on a machine"},
+    Limit{"checkpoint-size", &Limits::checkpoint_size, LimitUnit::bytes, 1U << 20,
+          std::uint64_t{1} << 40, "files of one checkpoint that the server keeps a copy of"},
     Limit{"checkpoint-entries", &Limits::checkpoint_entries, LimitUnit::count, 1'000, 800'000,
           "entries of directories that one look for checkpoint files goes through"},
     Limit{"script-time", &Limits::script_time, LimitUnit::seconds, 1, 60,

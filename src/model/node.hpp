@@ -77,6 +77,7 @@ struct NodeSpec {
   // reach this one (GangPeer). No secret; at most kReachNonceMax. 0: there is none.
   std::uint32_t reach_port = 0;
   std::string reach_nonce{};
+  bool keeps = false;  // its agent sends checkpoints to the server when it is asked to
 
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 };

@@ -30,11 +30,50 @@ void merge(Progress& into, const Progress& report);
 
 inline constexpr std::size_t kMetricsMax = 64;  // names a job may have; further ones are dropped
 
+// Where a checkpoint lies of which it is not known that all machines see it: on one machine, and, once that
+// has sent it, with the server.
+struct CheckpointPlace {
+  std::string node;  // that machine's name
+  std::string
+      inside;  // where it is in the directory that travels with the job; empty: it isn't in there
+  ProcessKey by;  // who acknowledged it, and in its report of this number
+  std::uint64_t report = 0;
+  std::string ship;    // by which the server keeps a copy (ship/manifest.hpp); empty: there is none
+  std::string unkept;  // why there will be none, in one sentence; empty: it is on its way
+  friend bool operator==(const CheckpointPlace&, const CheckpointPlace&) = default;
+
+  [[nodiscard]] bool is_of(const CheckpointPlace& other) const {
+    return by == other.by && report == other.report;
+  }
+};
+
+// What became of it.
+enum class Keeping {
+  kept,    // the server has a copy
+  unkept,  // it gets none
+  shared,  // it lies where all machines see it
+  lost,    // its machine is gone, and it with that
+};
+
+// The same as its machine tells it.
+struct KeptCheckpoint {
+  ProcessKey by;
+  std::uint64_t report = 0;
+  Keeping keeping = Keeping::kept;
+  std::string text = {};  // the copy's ship, or why there is none
+};
+
 // A durable point that a job has acknowledged.
 struct Checkpoint {
   std::string path;
   std::optional<std::uint64_t> step, samples;
   Time acknowledged_at;
+  std::optional<CheckpointPlace> place = {};  // nothing: wherever the job starts, it is there
+
+  // May a start on that machine not find it?
+  [[nodiscard]] bool is_missing_on(const std::string& node) const {
+    return place && place->ship.empty() && place->node != node;
+  }
   friend bool operator==(const Checkpoint&, const Checkpoint&) = default;
 };
 

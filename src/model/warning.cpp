@@ -17,7 +17,8 @@ std::string sentence(Warning warning, std::int32_t workers, std::int32_t slots) 
           "--slots-per-worker {1})",
           workers, slots);
     case Warning::no_directory:
-      return "its directory has not come to all of its nodes yet: one of them lacks room for it, "
+      return "what travels with it has not come to all of its nodes yet: one of them lacks room "
+             "for it, "
              "or "
              "the server's connection to it is cut or hangs; no retry is spent";
   }

@@ -55,6 +55,14 @@ struct GangPeer {
 };
 inline constexpr std::size_t kPeersMax = 2;
 
+// The newest checkpoint, as the server has it: the machine sees to it that the worker finds it.
+struct CheckpointCopy {
+  std::string node;    // where it was written
+  std::string inside;  // CheckpointPlace
+  std::string ship;
+  friend bool operator==(const CheckpointCopy&, const CheckpointCopy&) = default;
+};
+
 // One worker, ready to start. Everything is decided; the host adds what only it knows
 // (device paths, sockets).
 struct WorkerLaunch {
@@ -96,6 +104,8 @@ struct WorkerLaunch {
   std::optional<GangPlace> joins = {};
   // Nodes that its own must reach before it starts; at most kPeersMax.
   std::vector<GangPeer> peers = {};
+  std::optional<CheckpointCopy> copy =
+      {};  // of `checkpoint`; nothing: that is there, or there is none
 
   friend bool operator==(const WorkerLaunch&, const WorkerLaunch&) = default;
 };
@@ -139,7 +149,18 @@ struct CheckpointSeen {
   Time at;
   std::string path;  // absolute
   std::optional<std::uint64_t> step, samples;
+  std::string inside = {};  // CheckpointPlace
   friend bool operator==(const CheckpointSeen&, const CheckpointSeen&) = default;
+};
+
+// One that the server asks for, and whose it is.
+struct WantedCheckpoint {
+  ProcessKey key;
+  std::uint64_t report = 0;
+  std::string path;
+  std::string user;
+  std::uint32_t uid = 0;
+  friend bool operator==(const WantedCheckpoint&, const WantedCheckpoint&) = default;
 };
 
 struct ModelSeen {

@@ -39,6 +39,14 @@ std::vector<NodeId> seats_of(const Job& job) {
   return nodes;
 }
 
+// Is its newest checkpoint on one machine alone, and needed? A job that runs is resized meanwhile, and what
+// becomes of that waits for the checkpoint; one of which there will be no copy is not.
+bool ties(const Job& job) {
+  if (!job.checkpoint || !job.checkpoint->place || !job.checkpoint->place->ship.empty())
+    return false;
+  return !job.seated() || !job.checkpoint->place->unkept.empty();
+}
+
 bool contains(const auto& sorted, const auto& value) {
   return std::binary_search(sorted.begin(), sorted.end(), value);
 }
@@ -92,12 +100,13 @@ Constraints::Constraints(const Standing& standing, const Job& job, Time now, Giv
     take(affinity);
   }
   keep_off_the_aloof();
+  tied_ = ties(job);
   const bool is_drain_announced = !standing_.state().drains_announced().empty();
   if (const auto left = is_drain_announced ? remaining(job, now) : std::nullopt)
     likely_end_ = now + *left;
   none_ = labels_.empty() && terms_.empty() && spec.devices.empty() && !spec.exclusive &&
           spec.cpus <= 0 && spec.memory_bytes == 0 && !aloof_near_ && !together_ && !apart_ &&
-          !standing_.state().topology().is_choosy() && !likely_end_;
+          !standing_.state().topology().is_choosy() && !likely_end_ && !tied_;
 }
 
 void Constraints::take(const Affinity& affinity) {
@@ -168,6 +177,9 @@ std::optional<std::string> Constraints::broken_on(NodeId id) const {
   if (!has_device(node)) return fmt::format("needs {}", fmt::join(spec.devices, " or "));
   if (!contains(own_, id)) {
     if (auto broken = broken_account(node)) return broken;
+    if (tied_ && job_.checkpoint->is_missing_on(node.spec.name))
+      return fmt::format("needs node {}, where its newest checkpoint lies",
+                         job_.checkpoint->place->node);
     if (auto broken = broken_drain(node)) return broken;
     if (auto broken = broken_label(node)) return broken;
     if (auto broken = broken_term(id)) return broken;

@@ -9,7 +9,7 @@
 // waited for as long as the term says since it last became eligible; from then on, and for a job
 // that runs, it is tried first and given up if nothing fits, the last one named first.
 //
-// A worker that stands somewhere may stay there: labels, neighbours and drains that were announced are
+// A worker that stands somewhere may stay there: labels, where the newest checkpoint lies, neighbours and drains that were announced are
 // judged when a worker comes. Where a drain is announced a job comes only if it is likely to end before,
 // or if its length is unknown. A job that has to be near jobs of its own kind may be the first of them.
 //
@@ -86,6 +86,7 @@ class Constraints {
   bool checks_;
   std::optional<Time> likely_end_ = {};  // of the job, where a drain is announced
   bool none_ = true;
+  bool tied_ = false;        // to where its newest checkpoint lies
   bool aloof_near_ = false;  // some job somewhere keeps others off its nodes
   std::vector<const Affinity*> labels_;
   std::vector<Term> terms_;

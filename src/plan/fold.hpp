@@ -50,6 +50,7 @@ class Fold {
   void on(const GangStands& e);
   void on(const WorkerEnded& e);
   void on(const CheckpointAcknowledged& e);
+  void on(const CheckpointKept& e);
   void on(const Progressed& e);
   void on(const ModelPublished& e);
   void on(const JobWarned& e);
@@ -119,6 +120,10 @@ class Fold {
   void waits_no_more(const Job& job);       // for jobs before it
   void end_as_told(Job& job, Cause cause);  // by its owner (cancelled) or the clock (timed_out)
   void release_dependants(const Job& job);
+  void lose_checkpoint(Job& job);  // its newest one
+  void lose_checkpoints_on(const std::string& node);
+  // Has the gang a node where the newest checkpoint can't be found, though its start needs it?
+  [[nodiscard]] bool lacks_checkpoint(const Job& job, const Gang& gang) const;
   void bill_lost_work(Job& job, Time until);
   void forget_lost_work(Job& job);
   [[nodiscard]] bool counts_as_quick(const Job& job) const;

@@ -66,6 +66,7 @@ void Fold::on(const NodesRetired& e) {
   const auto leaving = may_retire(state_, e.nodes);
   for (const NodeId id : leaving) {
     Node& node = parts_.nodes[id.value];
+    lose_checkpoints_on(node.spec.name);
     count_node(node, -1);
     NodeSpec left;
     left.name = node.spec.name;
@@ -331,13 +332,47 @@ bool Fold::speaks(JobId id, Generation generation) const {
 void Fold::on(const CheckpointAcknowledged& e) {
   if (!speaks(e.job, e.generation)) return;
   Job& job = touch(e.job);
+  if (job.checkpoint && job.checkpoint->place && !job.checkpoint->place->ship.empty()) {
+    job.kept = job.checkpoint;
+    job.kept_at = job.saved_at;
+  }
   job.checkpoint = e.checkpoint;
+  if (!job.checkpoint->place) job.kept.reset();
   if (job.current) {
     job.current->unsaved = Duration::zero();
     job.current->asked.reset();
   }
   job.saved_at = job.ran_at;
   job.quick_failures = 0;
+}
+
+// A copy of one that is no longer the newest serves until there is one of a newer.
+void Fold::on(const CheckpointKept& e) {
+  const Job* known = state_.find_job(e.job);
+  if (known == nullptr || is_over(known->state) || !known->checkpoint || !e.checkpoint.place)
+    return;
+  Job& job = touch(e.job);
+  auto& newest = *job.checkpoint;
+  if (!newest.place || !newest.place->is_of(*e.checkpoint.place)) {
+    if (newest.place && e.keeping == Keeping::kept) job.kept = e.checkpoint;
+    return;
+  }
+  switch (e.keeping) {
+    case Keeping::kept:
+    case Keeping::unkept:
+      newest.place = e.checkpoint.place;
+      break;
+    case Keeping::shared:
+      newest.place.reset();
+      break;
+    case Keeping::lost:
+      lose_checkpoint(job);
+  }
+  if (!job.forming || job.current) return;
+  const bool never =
+      job.checkpoint && job.checkpoint->place && !job.checkpoint->place->unkept.empty();
+  if (never && lacks_checkpoint(job, *job.forming)) return requeue(job, Duration::zero());
+  try_switch(job);
 }
 
 void Fold::on(const ModelPublished& e) {

@@ -121,6 +121,40 @@ void Fold::bill_lost_work(Job& job, Time until) {
   }
 }
 
+// What it had saved by it since the one before is lost: at once, or by the gang that runs from it.
+void Fold::lose_checkpoint(Job& job) {
+  double lost = 0;
+  for (const RanAt& part : job.saved_at) {
+    const auto before = std::ranges::find(job.kept_at, part.workers, &RanAt::workers);
+    const Duration span = before == job.kept_at.end() ? part.span : part.span - before->span;
+    lost += to_seconds(std::max(Duration::zero(), span)) * job.slots(part.workers);
+  }
+  job.checkpoint = std::exchange(job.kept, std::nullopt);
+  job.saved_at = std::exchange(job.kept_at, {});
+  if (job.current) return;
+  bill(job, &Bill::failure, lost);
+  forget_lost_work(job);
+}
+
+void Fold::lose_checkpoints_on(const std::string& node) {
+  std::vector<JobId> losing;
+  const auto look = [&](JobId id) {
+    const auto& checkpoint = state_.job(id).checkpoint;
+    if (checkpoint && checkpoint->place && checkpoint->place->node == node &&
+        checkpoint->place->ship.empty())
+      losing.push_back(id);
+  };
+  for (const auto& key : state_.active()) look(key.job);
+  for (const auto& key : state_.queue()) look(key.job);
+  for (const JobId id : losing) lose_checkpoint(touch(id));
+}
+
+bool Fold::lacks_checkpoint(const Job& job, const Gang& gang) const {
+  return job.checkpoint && std::ranges::any_of(gang.workers, [&](const Worker& worker) {
+           return job.checkpoint->is_missing_on(parts_.nodes[worker.seat.node.value].spec.name);
+         });
+}
+
 // The next gang goes on from the newest checkpoint.
 void Fold::forget_lost_work(Job& job) {
   job.ran_at = job.saved_at;

@@ -178,7 +178,7 @@ void Fold::try_switch(Job& job) {
     ++job.resizes;
     return go_on_in_place(job, *std::exchange(job.forming, std::nullopt));
   }
-  if (job.current) return;
+  if (job.current || lacks_checkpoint(job, *job.forming)) return;
   job.current = std::exchange(job.forming, std::nullopt);
   job.attempt = job.current->attempt;
 }

@@ -60,11 +60,16 @@ void Wakeups::line_up(const Policy& policy) {
 }
 
 // A report changes estimates, which the next round sees. So does a checkpoint, unless it lets the
-// job be resized or a change was held back that may cost less now that this job has saved.
+// job be resized or a change was held back that may cost less now that this job has saved. What became of one
+// that lay on one node says where a job may start that waits.
 bool Wakeups::concerns_policy(const Event& event) const {
   if (const auto* saved = std::get_if<CheckpointAcknowledged>(&event)) {
     const Job* job = state_.find_job(saved->job);
     return names(saves_, saved->job) || (job && frees_size(*job));
+  }
+  if (const auto* kept = std::get_if<CheckpointKept>(&event)) {
+    const Job* job = state_.find_job(kept->job);
+    return job && !job->seated();
   }
   return !std::holds_alternative<Progressed>(event) && !std::holds_alternative<TrialBegan>(event) &&
          !std::holds_alternative<TrialEnded>(event) &&

@@ -84,12 +84,11 @@ Result<void> check_size(const Manifest& manifest) {
                 fmt::format("The directory holds {} files; a ship holds at most {}.", entries,
                             kShipEntriesMax),
                 "Name what the job doesn't need in .pacelineignore.");
-  std::uint64_t left = kShipBytesMax;
+  std::uint64_t left = kManifestSumMax;
   for (const auto& file : manifest.files) {
     if (file.bytes > left)
-      return fail(
-          ErrorCode::too_large, "The directory is larger than 2 GiB, which no ship is.",
-          "Name data in .pacelineignore, and put it on a file system that the nodes share.");
+      return fail(ErrorCode::too_large, "The files have more than 1 TiB together.",
+                  "Put them on a file system that the nodes share.");
     left -= file.bytes;
   }
   return {};
@@ -108,7 +107,7 @@ Result<ShipFile> read_file_entry(const Json& json) {
   ShipFile file;
   ObjectReader reader(json, "file");
   reader.require({"path", "mode", "bytes", "sha256"}).text("path", file.path, kPathMax);
-  reader.whole("mode", file.mode, 0, kModeMax).whole("bytes", file.bytes, 0, kShipBytesMax);
+  reader.whole("mode", file.mode, 0, kModeMax).whole("bytes", file.bytes, 0, kManifestSumMax);
   reader.text("sha256", file.sha256, 64);
   if (auto read = reader.finish(); !read) return fail(std::move(read.error()));
   return file;

@@ -16,7 +16,8 @@
 
 namespace paceline {
 
-inline constexpr std::uint64_t kShipBytesMax = std::uint64_t{2} << 30;
+inline constexpr std::uint64_t kShipBytesMax = std::uint64_t{2} << 30;    // of a job's directory
+inline constexpr std::uint64_t kManifestSumMax = std::uint64_t{1} << 40;  // of anything
 inline constexpr std::size_t kShipEntriesMax = 20'000;
 inline constexpr std::size_t kManifestBytesMax = 4 << 20;  // one body of a request
 

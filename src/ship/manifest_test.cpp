@@ -71,8 +71,8 @@ TEST(Manifest, LinksStayInside) {
 TEST(Manifest, IsBounded) {
   EXPECT_THAT(
       refusal_of(
-          {{{"a", 0644, kShipBytesMax, kDigest}, {"b", 0644, 1, to_hex(sha256("y"))}}, {}, {}}),
-      HasSubstr("2 GiB"));
+          {{{"a", 0644, kManifestSumMax, kDigest}, {"b", 0644, 1, to_hex(sha256("y"))}}, {}, {}}),
+      HasSubstr("1 TiB"));
   Manifest many;
   for (std::size_t i = 0; i <= kShipEntriesMax; ++i)
     many.directories.push_back(fmt::format("d{}", i));

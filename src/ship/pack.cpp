@@ -53,12 +53,15 @@ std::string text_of_file(const fs::path& path) {
 // Lists the names and sizes; digests come later.
 class Walk {
  public:
-  explicit Walk(const Packing& packing) : top_(packing.directory.lexically_normal()) {
+  explicit Walk(const Packing& packing)
+      : top_(packing.directory.lexically_normal()),
+        ignores_(packing.ignores),
+        bytes_max_(packing.bytes_max) {
     for (const auto& path : packing.paths) wanted_.push_back(path_parts(path));
   }
 
   Result<Manifest> run() {
-    enter_above();
+    if (ignores_) enter_above();
     if (auto walked = walk({}); !walked) return fail(std::move(walked.error()));
     return std::move(manifest_);
   }
@@ -102,7 +105,7 @@ class Walk {
   Result<void> walk(const PathParts& folder) {
     const auto path = top_ / joined_path(folder);
     const auto rules = rules_.size();
-    enter(path, from_above(folder));
+    if (ignores_) enter(path, from_above(folder));
     std::error_code error;
     std::vector<std::string> names;
     for (fs::directory_iterator it(path, error); !error && it != fs::directory_iterator();
@@ -154,15 +157,18 @@ class Walk {
                   fmt::format("'{}' holds more than {} files, which no ship does.",
                               to_utf8(top_.string()), kShipEntriesMax),
                   "Name what the job doesn't need in .pacelineignore.");
-    if (bytes_ > kShipBytesMax)
+    if (bytes_ > bytes_max_)
       return fail(
           ErrorCode::too_large,
-          fmt::format("'{}' is larger than 2 GiB, which no ship is.", to_utf8(top_.string())),
+          fmt::format("'{}' is larger than {} GiB, which no ship is.", to_utf8(top_.string()),
+                      bytes_max_ >> 30),
           "Name data in .pacelineignore, and put it on a file system that the nodes share.");
     return {};
   }
 
   fs::path top_;
+  bool ignores_;
+  std::uint64_t bytes_max_;
   std::vector<PathParts> wanted_;
   PathParts above_;  // from the folder with .git down to the top
   IgnoreRules rules_;
@@ -206,7 +212,7 @@ Result<void> add_digest(const fs::path& directory, ShipFile& file) {
 Result<Manifest> pack(const Packing& packing) {
   if (auto there = sha256_library(); !there) return fail(std::move(there.error()));
   if (auto sound = check_paths(packing); !sound) return fail(std::move(sound.error()));
-  Packing tidy{packing.directory, {}};
+  Packing tidy{packing.directory, {}, packing.ignores, packing.bytes_max};
   for (const auto& path : packing.paths) {
     const auto normal = fs::path(path).lexically_normal();
     if (normal == ".") {

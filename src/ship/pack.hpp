@@ -20,6 +20,8 @@ namespace paceline {
 struct Packing {
   std::filesystem::path directory;
   std::vector<std::string> paths = {};  // in it, these alone; none: all
+  bool ignores = true;                  // false: everything but .git goes along
+  std::uint64_t bytes_max = kShipBytesMax;
 };
 
 // Looks at all names and sizes before it reads a file. Errors: not_found, invalid, too_large, storage.

@@ -19,7 +19,7 @@ Result<ShipPiece> read_piece_line(std::string_view line) {
   ShipPiece piece;
   ObjectReader reader(*json, "piece");
   reader.require({"sha256", "from", "bytes"}).text("sha256", piece.sha256, 64);
-  reader.whole("from", piece.from, 0, kShipBytesMax).whole("bytes", piece.bytes, 0, kPieceMax);
+  reader.whole("from", piece.from, 0, kManifestSumMax).whole("bytes", piece.bytes, 0, kPieceMax);
   if (auto read = reader.finish(); !read) return fail(std::move(read.error()));
   return piece;
 }

@@ -178,15 +178,16 @@ Result<void> ShipStore::keep_text(std::uint32_t uid, const std::string& name,
   return {};
 }
 
-Result<OfferedShip> ShipStore::offer(std::uint32_t uid, const Manifest& manifest) {
+Result<OfferedShip> ShipStore::offer(std::uint32_t uid, const Manifest& manifest,
+                                     std::uint64_t bytes_max) {
   OfferedShip offered;
   offered.bytes = manifest.bytes();
-  if (offered.bytes > std::min(options_.ship_bytes_max, options_.bytes_per_user_max))
-    return fail(
-        ErrorCode::too_large,
-        fmt::format("The directory has {} bytes; a ship has at most {} here.", offered.bytes,
-                    std::min(options_.ship_bytes_max, options_.bytes_per_user_max)),
-        "Name data in .pacelineignore, and put it on a file system that the nodes share.");
+  bytes_max = std::min(bytes_max, options_.bytes_per_user_max);
+  if (offered.bytes > bytes_max)
+    return fail(ErrorCode::too_large,
+                fmt::format("The directory has {} bytes; a ship has at most {} here.",
+                            offered.bytes, bytes_max),
+                "Name data in .pacelineignore, and put it on a file system that the nodes share.");
   const auto text = to_text(manifest);
   offered.name = ship_name(text);
   User& mine = user(uid);
@@ -211,6 +212,11 @@ Result<OfferedShip> ShipStore::offer(std::uint32_t uid, const Manifest& manifest
   index(mine, offered.name, manifest);
   touch(uid, offered.name);
   return offered;
+}
+
+void ShipStore::forget(std::uint32_t uid, const std::string& name) {
+  const bool wanted = options_.in_use && options_.in_use(uid, name);
+  if (!wanted && user(uid).ships.contains(name)) drop(uid, name);
 }
 
 void ShipStore::touch(std::uint32_t uid, const std::string& name) {

@@ -53,7 +53,6 @@ class ShipStore {
  public:
   struct Options {
     std::filesystem::path directory;  // made where it is missing
-    std::uint64_t ship_bytes_max = kShipBytesMax;
     std::uint64_t bytes_per_user_max = std::uint64_t{16} << 30;
     std::uint64_t bytes_max = std::uint64_t{64} << 30;
     // Somebody still wants that ship: it stays.
@@ -65,8 +64,9 @@ class ShipStore {
   ~ShipStore();
 
   // Keeps the manifest, and makes room for what is missing of it. REQUIRES: it is tidied. Errors:
-  // too_large; unavailable: the user's ships that are in use leave no room; storage.
-  Result<OfferedShip> offer(std::uint32_t uid, const Manifest& manifest);
+  // too_large: its files have more than `bytes_max` together, or than a user may have; unavailable: the user's ships that are in use leave no room; storage.
+  Result<OfferedShip> offer(std::uint32_t uid, const Manifest& manifest,
+                            std::uint64_t bytes_max = kManifestSumMax);
   // Takes the next bytes of a missing file; from 0 it begins anew. Errors: conflict: nobody asked for it, or
   // it doesn't go on there: offer the manifest again; invalid: the bytes are not those of the digest; storage.
   // True: by them the file became whole, and is as its digest says.
@@ -77,6 +77,8 @@ class ShipStore {
   [[nodiscard]] bool has(std::uint32_t uid, const Manifest& manifest) const;
   // Errors: not_found; data: it is damaged, and removed.
   Result<Manifest> manifest(std::uint32_t uid, const std::string& name);
+  // Nobody wants it any more: it goes, unless it is in use.
+  void forget(std::uint32_t uid, const std::string& name);
   // It counts as used now.
   void touch(std::uint32_t uid, const std::string& name);
 

@@ -197,6 +197,15 @@ Result<void> check_path(std::string_view of, const std::string& path) {
   return sound ? Result<void>{} : wrong(fmt::format("the path of a {} is not absolute", of));
 }
 
+// By its words: nobody follows it but as the job's user.
+Result<void> check_inside(const std::string& path) {
+  if (path.empty()) return {};
+  const std::string below = "/" + path + "/";
+  if (path.starts_with('/') || below.find("/../") != std::string::npos)
+    return wrong("the path of a checkpoint leads out of its directory");
+  return check_path("checkpoint", below);
+}
+
 Result<void> check_report_number(std::uint64_t number) {
   return within(number <= kReportNumberMax, "the number of a report");
 }
@@ -234,7 +243,8 @@ Result<void> hold(CheckpointSeen& seen) {
   return all([&] { return check_key(seen.key); }, [&] { return check_time(seen.at); },
              [&] { return check_report_number(seen.report); },
              [&] { return check_path("checkpoint", seen.path); },
-             [&] { return check_count(seen.step); }, [&] { return check_count(seen.samples); });
+             [&] { return check_inside(seen.inside); }, [&] { return check_count(seen.step); },
+             [&] { return check_count(seen.samples); });
 }
 
 Result<void> hold(ModelSeen& seen) {
@@ -287,6 +297,7 @@ Result<void> hold(const StartWorker& start) {
              [&] { return within(std::ranges::none_of(worker.slots, beyond), "a slot"); },
              [&] { return within(worker.peers.size() <= kPeersMax, "the number of peers"); },
              [&] { return within(std::ranges::all_of(worker.peers, is_door), "a port"); },
+             [&] { return worker.copy ? check_inside(worker.copy->inside) : Result<void>{}; },
              [&] { return worker.limit ? hold(*worker.limit) : Result<void>{}; },
              [&] { return worker.lease ? hold(*worker.lease) : Result<void>{}; });
 }
@@ -308,6 +319,11 @@ Result<void> hold(const EnrolWorker& enrolled) {
 
 Result<void> hold(const LeaveGang& leave) {
   return all([&] { return check_key(leave.key); }, [&] { return check_span(leave.grace); });
+}
+
+Result<void> hold(const KeepCheckpoint& keep) {
+  return all([&] { return check_key(keep.checkpoint.key); },
+             [&] { return check_path("checkpoint", keep.checkpoint.path); });
 }
 
 Result<void> hold(const FenceJob& fence) { return within(fence.job.value >= 1, "a job"); }

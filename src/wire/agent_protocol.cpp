@@ -96,11 +96,17 @@ void describe(Fields& fields, FieldsOf<Fields, GangPeer>& peer) {
 }
 
 template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, CheckpointCopy>& copy) {
+  auto& [node, inside, ship] = copy;
+  fields("node", node).unless("", "inside", inside)("ship", ship);
+}
+
+template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, WorkerLaunch>& worker) {
   auto& [key, rank, attempt, restart_count, world_size, local_rank, local_world_size, group_rank,
          group_world_size, addresses, slots, local_slots, port, job_name, user, uid, launch,
          slots_per_worker, cpus, memory_bytes, log_limit_bytes, retries, pty, checkpoint_glob,
-         checkpoint, age, limit, lease, joins, peers] = worker;
+         checkpoint, age, limit, lease, joins, peers, copy] = worker;
   describe(fields, key);
   fields.unless(key.number, "rank_in_gang", rank);
   fields("attempt", attempt)("restart_count", restart_count)("world_size", world_size);
@@ -113,7 +119,7 @@ void describe(Fields& fields, FieldsOf<Fields, WorkerLaunch>& worker) {
   fields("retries", retries)("pty", pty);
   fields("checkpoint_glob", checkpoint_glob)("checkpoint", checkpoint);
   fields.unless(Duration::zero(), "age_seconds", age)("limit", limit)("lease", lease);
-  fields("joins", joins)("peers", peers);
+  fields("joins", joins)("peers", peers)("copy", copy);
 }
 
 template <class Fields>
@@ -143,9 +149,10 @@ void describe(Fields& fields, FieldsOf<Fields, WorkerReport>& report) {
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, CheckpointSeen>& checkpoint) {
-  auto& [key, report, at, path, step, samples] = checkpoint;
+  auto& [key, report, at, path, step, samples, inside] = checkpoint;
   describe(fields, key);
   fields("report", report)("at", at)("path", path)("step", step)("samples", samples);
+  fields.unless("", "inside", inside);
 }
 
 template <class Fields>
@@ -261,6 +268,19 @@ void describe(Fields& fields, FieldsOf<Fields, LeaveGang>& leave) {
   fields("without", generation)("grace_seconds", grace);
 }
 
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, WantedCheckpoint>& checkpoint) {
+  auto& [key, report, path, user, uid] = checkpoint;
+  describe(fields, key);
+  fields("report", report)("path", path)("user", user)("uid", uid);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, KeepCheckpoint>& keep) {
+  auto& [checkpoint] = keep;
+  describe(fields, checkpoint);
+}
+
 namespace {
 
 // The key that a message stands under in its frame, in the order of the variant.
@@ -269,14 +289,15 @@ inline constexpr std::array<std::string_view, std::variant_size_v<Message>> kKin
 
 template <>
 inline constexpr std::array<std::string_view, std::variant_size_v<AgentMessage>>
-    kKinds<AgentMessage> = {"hello",           "node_changed", "worker_runs",    "worker_report",
-                            "checkpoint_seen", "worker_gone",  "worker_warning", "worker_placed"};
+    kKinds<AgentMessage> = {"hello",          "node_changed",    "worker_runs",
+                            "worker_report",  "checkpoint_seen", "worker_gone",
+                            "worker_warning", "worker_placed",   "model_seen"};
 
 template <>
 inline constexpr std::array<std::string_view, std::variant_size_v<ServerMessage>>
-    kKinds<ServerMessage> = {"start_worker", "stop_worker",    "freeze_worker", "thaw_worker",
-                             "should_stop",  "discard_worker", "fence_job",     "limit_worker",
-                             "enrol_worker", "leave_gang"};
+    kKinds<ServerMessage> = {"start_worker", "stop_worker",    "freeze_worker",  "thaw_worker",
+                             "should_stop",  "discard_worker", "fence_job",      "limit_worker",
+                             "enrol_worker", "leave_gang",     "keep_checkpoint"};
 
 template <class Message>
 std::string encode_frame(const Frame<Message>& frame) {

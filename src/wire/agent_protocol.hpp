@@ -108,8 +108,16 @@ struct LeaveGang {
   friend bool operator==(const LeaveGang&, const LeaveGang&) = default;
 };
 
-using ServerMessage = std::variant<StartWorker, StopWorker, FreezeWorker, ThawWorker, ShouldStop,
-                                   DiscardWorker, FenceJob, LimitWorker, EnrolWorker, LeaveGang>;
+// The checkpoint is to be sent to the server (POST /v1/checkpoints), if it lies on this machine alone. Asked
+// again in each session, until that is answered.
+struct KeepCheckpoint {
+  WantedCheckpoint checkpoint;
+  friend bool operator==(const KeepCheckpoint&, const KeepCheckpoint&) = default;
+};
+
+using ServerMessage =
+    std::variant<StartWorker, StopWorker, FreezeWorker, ThawWorker, ShouldStop, DiscardWorker,
+                 FenceJob, LimitWorker, EnrolWorker, LeaveGang, KeepCheckpoint>;
 
 // ---- frames ----
 

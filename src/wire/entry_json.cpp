@@ -128,6 +128,12 @@ void describe(Fields& fields, FieldsOf<Fields, CheckpointAcknowledged>& event) {
 }
 
 template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, CheckpointKept>& event) {
+  auto& [job, checkpoint, keeping] = event;
+  fields("job", job)("checkpoint", checkpoint)("keeping", keeping);
+}
+
+template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, ModelPublished>& event) {
   auto& [job, generation, model] = event;
   fields("job", job)("generation", generation)("model", model);
@@ -252,7 +258,7 @@ constexpr std::array<std::string_view, std::variant_size_v<Event>> kEventKinds =
     "journal_accepted", "nodes_retired",      "job_warned",
     "node_drained",     "drain_began",        "node_undrained",
     "worker_ready",     "gang_stands",        "newcomers_late",
-    "model_published"};
+    "model_published",  "checkpoint_kept"};
 constexpr std::string_view kPlanKind = "plan";
 
 void begin_entry(JsonWriter& json, const Entry& entry) {
@@ -299,6 +305,7 @@ void write_shown(JsonWriter& json, const PolicyLoaded& event) {
 std::optional<Event> public_part_of(Event event) {
   if (std::holds_alternative<Progressed>(event)) return {};
   if (std::holds_alternative<CheckpointAcknowledged>(event)) return {};
+  if (std::holds_alternative<CheckpointKept>(event)) return {};
   if (std::holds_alternative<ModelPublished>(event)) return {};
   if (std::holds_alternative<JobWarned>(event)) return {};
   if (auto* submitted = std::get_if<JobSubmitted>(&event)) submitted->spec.checkpoint_glob.clear();

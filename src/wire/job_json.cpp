@@ -41,6 +41,7 @@ void write_wishes(JsonWriter& json, const Job& job) {
   json.field("preemptible", job.spec->preemptible).field("priority", job.spec->priority);
   json.field("elastic", to_string(job.spec->elastic));
   json.field("on_disconnect", to_string(job.spec->on_disconnect));
+  json.field("checkpoint_store", to_string(job.spec->checkpoint_store));
   json.field("retry", job.spec->retries).field("retries_used", job.retries_used);
   json.field("hold", job.held).key("after").begin_array();
   for (const auto id : job.spec->after) json.value(id.value);
@@ -105,7 +106,13 @@ void write_checkpoint(JsonWriter& json, const JobView& view) {
   const auto& checkpoint = *view.job.checkpoint;
   json.key("checkpoint").begin_object().field("path", checkpoint.path);
   json.field("step", checkpoint.step).field("samples", checkpoint.samples);
-  json.field("acknowledged_at", checkpoint.acknowledged_at).end_object();
+  json.field("acknowledged_at", checkpoint.acknowledged_at);
+  const auto& place = checkpoint.place;
+  json.field("node", place ? std::optional(place->node) : std::nullopt);
+  json.field("kept", place ? std::optional(!place->ship.empty()) : std::nullopt);
+  json.field("unkept",
+             place && !place->unkept.empty() ? std::optional(place->unkept) : std::nullopt);
+  json.end_object();
 }
 
 void write_model(JsonWriter& json, const JobView& view) {

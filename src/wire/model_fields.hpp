@@ -45,13 +45,13 @@ void describe(Fields& fields, FieldsOf<Fields, PortRange>& range) {
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, NodeSpec>& node) {
   auto& [name, address, rack, cpus, memory_bytes, slots, network_switch, labels, refusal, machine,
-         ports, only_user, strangers, lease, reach_port, reach_nonce] = node;
+         ports, only_user, strangers, lease, reach_port, reach_nonce, keeps] = node;
   fields("name", name)("address", address)("rack", rack)("cpus", cpus);
   fields("memory_bytes", memory_bytes)("slots", slots)("switch", network_switch);
   fields("labels", labels)("refusal", refusal)("machine", machine);
   fields("ports", ports)("only_user", only_user)("strangers", strangers);
   fields("lease_seconds", lease).unless(0U, "reach_port", reach_port);
-  fields("reach_nonce", reach_nonce);
+  fields("reach_nonce", reach_nonce).unless(false, "keeps", keeps);
 }
 
 template <class Fields>
@@ -109,7 +109,8 @@ void describe(Fields& fields, FieldsOf<Fields, JobSpec>& spec) {
   auto& [name, user, uid, workers, slots_per_worker, mesh, devices, affinity, exclusive, cpus,
          memory_bytes, log_limit_bytes, preemptible, priority, max_duration, minimum_run, stop_loss,
          resize_loss, expected_duration, expected_samples, expected_speeds, deadline, retries,
-         elastic, checkpoint_glob, target, after, hold, pty, notice, on_disconnect] = spec;
+         elastic, checkpoint_glob, target, after, hold, pty, notice, on_disconnect,
+         checkpoint_store] = spec;
   fields("name", name)("user", user)("uid", uid)("workers", workers);
   fields("slots_per_worker", slots_per_worker).unless(Mesh{}, "mesh", mesh);
   fields("devices", devices)("affinity", affinity)("exclusive", exclusive)("cpus", cpus);
@@ -123,6 +124,7 @@ void describe(Fields& fields, FieldsOf<Fields, JobSpec>& spec) {
   fields("checkpoint", checkpoint_glob)("target", target)("after", after);
   fields("hold", hold)("pty", pty)("notice", notice);
   fields.unless(OnDisconnect::stop, "on_disconnect", on_disconnect);
+  fields.unless(CheckpointStore::server, "checkpoint_store", checkpoint_store);
 }
 
 template <class Fields>
@@ -138,9 +140,17 @@ void describe(Fields& fields, FieldsOf<Fields, Ending>& ending) {
 }
 
 template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, CheckpointPlace>& place) {
+  auto& [node, inside, by, report, ship, unkept] = place;
+  fields("node", node).unless("", "inside", inside)("by", by)("report", report);
+  fields.unless("", "ship", ship).unless("", "unkept", unkept);
+}
+
+template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Checkpoint>& checkpoint) {
-  auto& [path, step, samples, acknowledged_at] = checkpoint;
+  auto& [path, step, samples, acknowledged_at, place] = checkpoint;
   fields("path", path)("step", step)("samples", samples)("acknowledged_at", acknowledged_at);
+  fields("place", place);
 }
 
 template <class Fields>

@@ -137,9 +137,9 @@ inline void randomize(Rng& rng, PortRange& value) {
 }
 inline void randomize(Rng& rng, NodeSpec& value) {
   auto& [name, address, rack, cpus, memory_bytes, slots, above, labels, refusal, machine, ports,
-         only_user, strangers, lease, reach_port, reach_nonce] = value;
+         only_user, strangers, lease, reach_port, reach_nonce, keeps] = value;
   randomize_all(rng, name, address, rack, above, labels, cpus, memory_bytes, slots, refusal, ports,
-                machine, only_user, strangers, lease, reach_port, reach_nonce);
+                machine, only_user, strangers, lease, reach_port, reach_nonce, keeps);
 }
 inline void randomize(Rng& rng, WorkerRange& value) {
   auto& [min, max, want] = value;
@@ -163,9 +163,10 @@ inline void randomize(Rng& rng, Affinity& value) {
 }
 inline void randomize(Rng& rng, JobSpec& value) {
   auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb, cc,
-         notice, on_disconnect] = value;
+         notice, on_disconnect, store] = value;
   randomize_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m, n);
   randomize_all(rng, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb, cc, notice, on_disconnect);
+  randomize(rng, store);
 }
 inline void randomize(Rng& rng, Seat& value) {
   auto& [node, slots] = value;
@@ -175,9 +176,13 @@ inline void randomize(Rng& rng, Ending& value) {
   auto& [cause, exit_code, signal, message, at] = value;
   randomize_all(rng, cause, exit_code, signal, message, at);
 }
+inline void randomize(Rng& rng, CheckpointPlace& value) {
+  auto& [node, inside, by, report, ship, unkept] = value;
+  randomize_all(rng, node, inside, by, report, ship, unkept);
+}
 inline void randomize(Rng& rng, Checkpoint& value) {
-  auto& [path, step, samples, acknowledged_at] = value;
-  randomize_all(rng, path, step, samples, acknowledged_at);
+  auto& [path, step, samples, acknowledged_at, place] = value;
+  randomize_all(rng, path, step, samples, acknowledged_at, place);
 }
 inline void randomize(Rng& rng, PublishedModel& value) {
   auto& [node, path, sha256, bytes, step, samples, published_at] = value;
@@ -302,10 +307,11 @@ inline void randomize(Rng& rng, RefusedStart& value) {
 }
 inline void randomize(Rng& rng, Job& value) {
   auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab, ac,
-         ad, ae, af, ag, ah, ai, aj, ak, al, am, an, ao, ap, aq, ar, as, at, au, av] = value;
+         ad, ae, af, ag, ah, ai, aj, ak, al, am, an, ao, ap, aq, ar, as, at, au, av, aw, ax] =
+      value;
   randomize_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q);
   randomize_all(rng, r, s, t, u, v, w, x, y, z, aa, ab, ac, ad, ae, af, ag);
-  randomize_all(rng, ah, ai, aj, ak, al, am, an, ao, ap, aq, ar, as, at, au, av);
+  randomize_all(rng, ah, ai, aj, ak, al, am, an, ao, ap, aq, ar, as, at, au, av, aw, ax);
 }
 inline void randomize(Rng& rng, Mean& value) {
   auto& [mean, count, seq] = value;
@@ -405,6 +411,9 @@ inline void randomize(Rng& rng, WorkerEnded& value) {
 }
 inline void randomize(Rng& rng, CheckpointAcknowledged& value) {
   randomize_all(rng, value.job, value.generation, value.checkpoint);
+}
+inline void randomize(Rng& rng, CheckpointKept& value) {
+  randomize_all(rng, value.job, value.checkpoint, value.keeping);
 }
 inline void randomize(Rng& rng, ModelPublished& value) {
   randomize_all(rng, value.job, value.generation, value.model);

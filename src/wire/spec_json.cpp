@@ -137,6 +137,7 @@ void read_course(ObjectReader& reader, JobSpec& spec) {
   reader.whole("retry", spec.retries, 0, kRetriesMax);
   read_word(reader, "elastic", spec.elastic, parse_elastic);
   read_word(reader, "on_disconnect", spec.on_disconnect, parse_on_disconnect);
+  read_word(reader, "checkpoint_store", spec.checkpoint_store, parse_checkpoint_store);
   reader.text("checkpoint", spec.checkpoint_glob, kGlobBytesMax);
   read_target(reader, spec);
   std::vector<std::int64_t> after;
@@ -209,6 +210,7 @@ void write_spec(JsonWriter& json, const JobSpec& spec) {
   json.field("deadline_at", spec.deadline);
   json.field("retry", spec.retries).field("elastic", to_string(spec.elastic));
   json.field("on_disconnect", to_string(spec.on_disconnect));
+  json.field("checkpoint_store", to_string(spec.checkpoint_store));
   json.field("checkpoint", spec.checkpoint_glob);
   write_target(json, spec.target);
   json.key("after").begin_array();

@@ -190,6 +190,7 @@ JobSpec any_spec() {
   spec.retries = *rc::gen::inRange(0, kRetriesMax);
   spec.elastic = *rc::gen::element(Elastic::automatic, Elastic::restart, Elastic::no);
   spec.on_disconnect = *rc::gen::element(OnDisconnect::stop, OnDisconnect::go_on);
+  spec.checkpoint_store = *rc::gen::element(CheckpointStore::server, CheckpointStore::none);
   spec.checkpoint_glob = any_text(100);
   spec.target = any_target();
   spec.after = *rc::gen::container<std::vector<JobId>>(

@@ -145,7 +145,8 @@ void describe(Fields& fields, FieldsOf<Fields, Job>& job) {
          started_at, ended_at, last_resized_at, paused_at, waiting_since, changed_at, waited, ran,
          paused, leased, slot_seconds, service_from, bill, ran_at, saved_at, usual_length, speeds,
          speed_mark, resize_pause, resize_pauses, in_place_pause, in_place_pauses, progress,
-         checkpoint, model, target, ending, last_change, last_changed_at, dropped] = job;
+         checkpoint, kept, kept_at, model, target, ending, last_change, last_changed_at, dropped] =
+      job;
   fields("id", id)("spec", spec)("range", range)("pinned", pinned)("state", state)("held", held);
   fields("current", current)("forming", forming)("last_generation", last_generation);
   fields("attempt", attempt)("retries_used", retries_used)("quick_failures", quick_failures);
@@ -163,7 +164,7 @@ void describe(Fields& fields, FieldsOf<Fields, Job>& job) {
   fields("paused_seconds", paused)("leased", leased)("slot_seconds", slot_seconds);
   fields.unless(0.0, "service_from", service_from);
   fields("bill", bill)("progress", progress)("checkpoint", checkpoint)("target", target);
-  fields.unless({}, "model", model);
+  fields.unless({}, "kept", kept).unless({}, "kept_at", kept_at).unless({}, "model", model);
   fields("ending", ending)("last_change", last_change)("last_changed_at", last_changed_at);
 }
 

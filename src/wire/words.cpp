@@ -73,4 +73,19 @@ std::string_view to_string(Warning warning) {
   return {};
 }
 
+std::string_view to_string(Keeping keeping) {
+  switch (keeping) {
+    case Keeping::kept:
+      return "kept";
+    case Keeping::unkept:
+      return "unkept";
+    case Keeping::shared:
+      return "shared";
+    case Keeping::lost:
+      return "lost";
+  }
+  check(false, "what became of a checkpoint is one of its enumerators");
+  return {};
+}
+
 }  // namespace paceline

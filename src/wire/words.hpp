@@ -24,6 +24,7 @@ std::string_view to_string(Role role);          // "viewer", "operator", "node"â
 std::string_view to_string(KnownBy known_by);   // "unix_socket", "token", "certificate"
 std::string_view to_string(WorkerState state);  // "assigned", "running", "ended"
 std::string_view to_string(Warning warning);    // "no_rendezvous", "no_directory"
+std::string_view to_string(Keeping keeping);    // "kept", "unkept", "shared", "lost"
 
 // The last enumerator of each: all are numbered from 0 without a gap.
 template <class E>
@@ -42,6 +43,10 @@ template <>
 inline constexpr auto kLast<Elastic> = Elastic::no;
 template <>
 inline constexpr auto kLast<OnDisconnect> = OnDisconnect::go_on;
+template <>
+inline constexpr auto kLast<CheckpointStore> = CheckpointStore::none;
+template <>
+inline constexpr auto kLast<Keeping> = Keeping::lost;
 template <>
 inline constexpr auto kLast<AffinityTo> = AffinityTo::self;
 template <>

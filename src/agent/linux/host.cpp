@@ -118,7 +118,7 @@ struct LinuxHost::Impl {
         nursery(options.supervisor, raise_open_files()),
         door(io_context),
         reach(io_context, name_of_node(options), options.reach_times),
-        directories(io_context, options.directory, options.ships),
+        directories(io_context, options.directory, name_of_node(options), options.ships),
         lookers(io_context, [this](UniqueFd socket) { return raise_looker(std::move(socket)); }),
         held_logs(std::make_shared<HeldLogs>(options)),
         tick_timer(io_context),
@@ -132,6 +132,7 @@ struct LinuxHost::Impl {
                [this] { devices_changed(); }) {
     context.log_at_end = options.log_at_end;
     context.checkpoint_entries = options.checkpoint_entries;
+    context.travelled = options.directory + "/jobs/";
     context.node_name = name_of_node(options);
     if (options.accounts != Accounts::as_told) context.node = name_of_node(options);
   }
@@ -160,7 +161,8 @@ struct LinuxHost::Impl {
   void start_reached(const WorkerLaunch& launch);
   void start_now(const WorkerLaunch& launch);
   void start_shipped(WorkerLaunch launch);
-  void take_directory(JobId job, const Result<std::string>& directory);
+  void take_arrived(JobId job, const Result<Arrived>& arrived);
+  void keep(WantedCheckpoint checkpoint);
   void warn_of_directory(JobId job);
   enum class Refused { machine, job };  // who is held back
   void refuse_start(const ProcessKey& key, const Error& error, Refused refused = Refused::machine);
@@ -495,7 +497,7 @@ void LinuxHost::Impl::take_reach(const ProcessKey& key, const std::string& probl
 }
 
 void LinuxHost::Impl::start_reached(const WorkerLaunch& launch) {
-  if (launch.launch.shipped.ship.empty()) return start_now(launch);
+  if (launch.launch.shipped.ship.empty() && !launch.copy) return start_now(launch);
   start_shipped(launch);
 }
 
@@ -525,7 +527,7 @@ void LinuxHost::Impl::refuse_start(const ProcessKey& key, const Error& error, Re
   tell_later(gone);
 }
 
-// ---- a job's directory that travels ----
+// ---- what travels with a job ----
 
 // One is made for all workers of the job here.
 void LinuxHost::Impl::start_shipped(WorkerLaunch launch) {
@@ -537,8 +539,7 @@ void LinuxHost::Impl::start_shipped(WorkerLaunch launch) {
   const auto& kept = waiting.emplace(launch.key, Waiting{std::move(launch), {}}).first->second;
   if (under_way) return;
   directories.make(
-      kept.launch,
-      [this, job](const Result<std::string>& directory) { take_directory(job, directory); },
+      kept.launch, [this, job](const Result<Arrived>& arrived) { take_arrived(job, arrived); },
       [this, job] { warn_of_directory(job); });
 }
 
@@ -554,7 +555,7 @@ void LinuxHost::Impl::take_back_warning(const Waiting& start) {
   if (start.warned) tell_later(WorkerWarning{start.launch.key, Warning::no_directory, false});
 }
 
-void LinuxHost::Impl::take_directory(JobId job, const Result<std::string>& directory) {
+void LinuxHost::Impl::take_arrived(JobId job, const Result<Arrived>& arrived) {
   std::vector<Waiting> ready;
   const auto first = waiting.lower_bound(ProcessKey{job, {}, 0});
   auto last = first;
@@ -567,17 +568,33 @@ void LinuxHost::Impl::take_directory(JobId job, const Result<std::string>& direc
   for (auto& start : ready) {
     take_back_warning(start);
     auto& [launch, actions, warned] = start;
-    if (!directory) {
+    if (!arrived) {
       // What this machine lacks for other jobs, their starts find out.
-      refuse_start(launch.key, directory.error(), Refused::job);
+      refuse_start(launch.key, arrived.error(), Refused::job);
       continue;
     }
-    launch.launch.directory = *directory;
-    auto& environment = launch.launch.environment;
-    if (environment.contains("PWD")) environment["PWD"] = *directory;
+    if (!arrived->checkpoint.empty()) launch.checkpoint = arrived->checkpoint;
+    if (!arrived->directory.empty()) {
+      launch.launch.directory = arrived->directory;
+      auto& environment = launch.launch.environment;
+      if (environment.contains("PWD")) environment["PWD"] = arrived->directory;
+    }
     start_now(launch);
     for (const Action& action : actions) perform(action);
   }
+}
+
+// Of an account that this machine doesn't have there are no files here.
+void LinuxHost::Impl::keep(WantedCheckpoint checkpoint) {
+  if (!options.keep) return;
+  WorkerLaunch whose;
+  whose.user = checkpoint.user;
+  whose.uid = checkpoint.uid;
+  if (const auto known = accounts.identify(whose); !known)
+    return spdlog::warn("The checkpoint '{}' of job {} isn't sent to the server: {}",
+                        checkpoint.path, checkpoint.key.job.value, known.error().message);
+  checkpoint.uid = whose.uid;
+  options.keep(std::move(checkpoint));
 }
 
 // A worker that waits is nobody yet: its kill is its end, all else is done once it has started.
@@ -1063,6 +1080,7 @@ NodeSpec LinuxHost::describe() {
   node.lease = impl_->options.lease;
   node.reach_port = impl_->door.port();
   if (node.reach_port != 0) node.reach_nonce = impl_->door.nonce();
+  node.keeps = static_cast<bool>(impl_->options.keep);
   return node;
 }
 
@@ -1124,6 +1142,7 @@ void LinuxHost::Impl::perform(const Action& action) {
     void operator()(const SetMembership& a) const {
       if (auto* worker = impl.find(a.key)) worker->set_membership(a.membership, a.place);
     }
+    void operator()(const Keep& a) const { impl.keep(a.checkpoint); }
     void operator()(const Dismiss& a) const {
       if (auto* worker = impl.find(a.key)) worker->dismiss(a.generation);
     }

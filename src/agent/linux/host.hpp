@@ -64,7 +64,10 @@ struct HostOptions {
   HealthCheckTimes health_check_times = {};
   ReachTimes reach_times = {};
   std::optional<Duration> lease;  // NodeSpec::lease
-  ShipSource ships = {};          // of directories that travel with jobs
+  ShipSource ships = {};          // of what travels with jobs
+  // Sends a checkpoint that lies on this machine alone to the server; its uid is that of this machine.
+  // Empty: none are sent.
+  std::function<void(WantedCheckpoint)> keep = {};
   std::string runtime;  // the folder with the Python package that scripts may import; empty: none
   // by_name: this machine is not the server's. What is missing for a job is told with the node's name.
   Accounts accounts = Accounts::as_told;

@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "agent/linux/files.hpp"
+#include "agent/linux/laid_checkpoint.hpp"
 #include "base/number.hpp"
+#include "files/as_user.hpp"
 #include "files/random_name.hpp"
 
 namespace paceline::agent {
@@ -75,12 +77,40 @@ Result<void> unpack_for(const WorkerLaunch& launch, const std::string& store, co
   return unpack_ship({store, launch.uid, launch.launch.shipped.ship, to, owner_of(launch), fresh});
 }
 
+// By way of a directory beside those of jobs: root unpacks, and the user moves.
+Result<void> lay_for(const WorkerLaunch& launch, const std::string& store, const Arrived& to,
+                     const std::string& aside, const std::set<std::string>& fresh) {
+  std::error_code ignored;
+  std::filesystem::remove_all(aside, ignored);
+  auto laid = unpack_ship({store, launch.uid, launch.copy->ship, aside, owner_of(launch), fresh});
+  if (laid) laid = lay_checkpoint({aside, to.checkpoint, launch.uid});
+  std::filesystem::remove_all(aside, ignored);
+  return laid;
+}
+
+bool exists(const std::string& path, std::uint32_t uid) {
+  const auto as = AsUser::begin(UserRights::of(uid));
+  std::error_code ignored;
+  return as && std::filesystem::exists(path, ignored);
+}
+
+// What it wrote itself is there, or something newer by its own will.
+bool is_laid(const WorkerLaunch& launch, const std::string& path, const std::string& node) {
+  const auto& copy = *launch.copy;
+  if (copy.node == node && exists(path, launch.uid)) return true;
+  return lies_there(path, copy.ship, launch.uid);
+}
+
 }  // namespace
 
-// Its outcomes are told by other threads, and looked for on the loop.
+// First the directory comes, then the checkpoint, each only where it travels. Outcomes are told by other
+// threads, and looked for on the loop.
 struct JobDirectories::Making {
+  enum class Part { directory, checkpoint };
   WorkerLaunch launch;
-  std::string path;
+  std::string key;
+  Arrived arrives;
+  Part part = Part::directory;
   Steady::time_point since = Steady::now();
   std::vector<Made> made;                   // all who asked for it
   std::vector<std::function<void()>> late;  // the same, until they are told
@@ -88,7 +118,11 @@ struct JobDirectories::Making {
   std::optional<Error> lost;  // what was wrong at first
   std::mutex mutex;
   std::set<std::string> fresh;  // of what was brought
-  std::optional<Result<void>> brought, unpacked;
+  std::optional<Result<void>> lacking, brought, unpacked;
+
+  [[nodiscard]] const std::string& ship() const {
+    return part == Part::directory ? launch.launch.shipped.ship : launch.copy->ship;
+  }
 
   void tell(std::optional<Result<void>> Making::*what, Result<void> outcome) {
     const std::lock_guard held(mutex);
@@ -100,9 +134,12 @@ struct JobDirectories::Making {
   }
 };
 
-JobDirectories::JobDirectories(boost::asio::io_context& io, std::string directory,
+JobDirectories::JobDirectories(boost::asio::io_context& io, std::string directory, std::string node,
                                ShipSource source)
-    : directory_(std::move(directory) + "/jobs"), source_(std::move(source)), look_(io) {}
+    : directory_(std::move(directory) + "/jobs"),
+      node_(std::move(node)),
+      source_(std::move(source)),
+      look_(io) {}
 
 JobDirectories::~JobDirectories() = default;
 
@@ -111,28 +148,55 @@ std::string JobDirectories::path_of(const WorkerLaunch& launch) const {
                      launch.launch.shipped.ship.substr(0, kShownDigits));
 }
 
+std::shared_ptr<JobDirectories::Making> JobDirectories::new_making(
+    const WorkerLaunch& launch) const {
+  auto making = std::make_shared<Making>();
+  making->launch = launch;
+  making->key = path_of(launch) + (launch.copy ? "-" + launch.copy->ship : "");
+  if (!launch.launch.shipped.ship.empty()) making->arrives.directory = path_of(launch);
+  if (!launch.copy) return making;
+  const auto& inside = launch.copy->inside;
+  const bool travels = !inside.empty() && !making->arrives.directory.empty();
+  making->arrives.checkpoint =
+      travels ? making->arrives.directory + "/" + inside : launch.checkpoint;
+  return making;
+}
+
 void JobDirectories::make(const WorkerLaunch& launch, Made made, std::function<void()> late) {
-  const auto path = path_of(launch);
-  auto found = std::ranges::find_if(makings_, [&](const auto& each) { return each->path == path; });
+  auto making = new_making(launch);
+  const auto found =
+      std::ranges::find_if(makings_, [&](const auto& each) { return each->key == making->key; });
   const bool fresh = found == makings_.end();
-  if (fresh) found = makings_.insert(found, std::make_shared<Making>());
-  const auto making = *found;
+  if (!fresh) making = *found;
   making->made.push_back(std::move(made));
   making->late.push_back(std::move(late));
   if (!fresh) return;
-  making->launch = launch;
-  making->path = path;
-  if (is_directory_of(making->path, launch.uid))
+  makings_.push_back(making);
+  if (making->arrives.directory.empty()) making->part = Making::Part::checkpoint;
+  begin(making);
+  if (!look_.set()) look_.after(std::chrono::milliseconds{0}, [this] { look(); });
+}
+
+Chores& JobDirectories::chores_of(std::uint32_t uid) { return users_chores_[uid]; }
+
+// What is there already needs not come.
+void JobDirectories::begin(const std::shared_ptr<Making>& making) {
+  if (making->part == Making::Part::checkpoint)
+    return chores_of(making->launch.uid).add([making, node = node_] {
+      const bool laid = is_laid(making->launch, making->arrives.checkpoint, node);
+      making->tell(laid ? &Making::unpacked : &Making::lacking, {});
+    });
+  if (is_directory_of(making->arrives.directory, making->launch.uid))
     making->unpacked = Result<void>{};
   else
     bring(making);
-  if (!look_.set()) look_.after(std::chrono::milliseconds{0}, [this] { look(); });
 }
 
 // Users may pass through the folder of all, and look into their own alone.
 void JobDirectories::bring(const std::shared_ptr<Making>& making) {
   using What = std::optional<Result<void>> Making::*;
   constexpr What kBrought = &Making::brought;
+  const bool directory = making->part == Making::Part::directory;
   const auto& shipped = making->launch.launch.shipped;
   if (source_.store.empty() || !source_.bring)
     return making->tell(kBrought,
@@ -140,14 +204,30 @@ void JobDirectories::bring(const std::shared_ptr<Making>& making) {
                              "Put it on a file system that the nodes share."));
   if (auto room = make_directories(directory_, 0711); !room) return making->tell(kBrought, room);
   ::chmod(directory_.c_str(), 0711);
-  const DiskSpace least{2 * shipped.bytes + kRoomBeside.bytes, shipped.files + kRoomBeside.inodes};
+  const DiskSpace least = directory ? DiskSpace{2 * shipped.bytes + kRoomBeside.bytes,
+                                                shipped.files + kRoomBeside.inodes}
+                                    : kRoomBeside;
   if (auto room = look_for_room(directory_, least); !room) return making->tell(kBrought, room);
-  source_.bring(making->launch.key.job, making->launch.uid, shipped.ship,
+  source_.bring(making->launch.key.job, making->launch.uid, making->ship(),
                 [making](Result<std::set<std::string>> done) {
                   if (!done) return making->tell(kBrought, fail(std::move(done.error())));
                   making->fresh.merge(*done);
                   making->tell(kBrought, {});
                 });
+}
+
+void JobDirectories::unpack(const std::shared_ptr<Making>& making) {
+  if (making->part == Making::Part::directory)
+    return chores_.add([making, store = source_.store] {
+      making->tell(&Making::unpacked,
+                   unpack_for(making->launch, store, making->arrives.directory, making->fresh));
+    });
+  const auto aside = fmt::format("{}/{}-{}.laid", directory_, making->launch.key.job.value,
+                                 making->ship().substr(0, kShownDigits));
+  chores_of(making->launch.uid).add([making, store = source_.store, aside] {
+    making->tell(&Making::unpacked,
+                 lay_for(making->launch, store, making->arrives, aside, making->fresh));
+  });
 }
 
 void JobDirectories::look() {
@@ -161,19 +241,26 @@ void JobDirectories::look(const std::shared_ptr<Making>& making) {
     making->again_at.reset();
     bring(making);
   }
+  if (making->take(&Making::lacking)) bring(making);
   if (auto brought = making->take(&Making::brought)) {
     if (!*brought)
       making->tell(&Making::unpacked, std::move(*brought));
     else
-      chores_.add([making, store = source_.store] {
-        making->tell(&Making::unpacked,
-                     unpack_for(making->launch, store, making->path, making->fresh));
-      });
+      unpack(making);
   }
   if (auto unpacked = making->take(&Making::unpacked))
     return take_outcome(making, std::move(*unpacked));
   if (now - making->since < source_.late) return;
   for (const auto& late : std::exchange(making->late, {})) late();
+}
+
+// A job that can't have its directory fails. For its checkpoint it waits.
+Error JobDirectories::lost_error(const Making& making) {
+  if (making.part == Making::Part::directory) return *making.lost;
+  return {ErrorCode::unavailable,
+          "The copy of its newest checkpoint can't be had from the server: " + making.lost->message,
+          {},
+          Retry::may_help};
 }
 
 // What is lost or damaged is brought anew, once.
@@ -184,19 +271,23 @@ void JobDirectories::take_outcome(const std::shared_ptr<Making>& making, Result<
     making->lost = std::move(outcome.error());
     return bring(making);
   }
-  if (lacks) outcome = fail(*making->lost);
+  if (lacks) outcome = fail(lost_error(*making));
   const auto now = Steady::now();
   const bool may_help = !outcome && !lacks && outcome.error().retry == Retry::may_help;
   if (may_help && now - making->since < source_.patience) {
     making->again_at = now + kAgainAfter;
     return;
   }
+  if (outcome && making->part == Making::Part::directory) {
+    if (!making->fresh.empty())
+      restocking_.add([uid = making->launch.uid, fresh = std::exchange(making->fresh, {}),
+                       store = source_.store] { restock_ships(store, uid, fresh); });
+    making->lost.reset();
+    making->part = Making::Part::checkpoint;
+    if (making->launch.copy) return begin(making);
+  }
   makings_.remove(making);
-  if (outcome && !making->fresh.empty())
-    restocking_.add([making, store = source_.store] {
-      restock_ships(store, making->launch.uid, making->fresh);
-    });
-  Result<std::string> made = making->path;
+  Result<Arrived> made = making->arrives;
   if (!outcome) made = fail(std::move(outcome.error()));
   for (const Made& each : making->made) each(made);
 }

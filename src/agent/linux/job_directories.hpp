@@ -1,9 +1,9 @@
-// The directories that travelled to this machine: DIR/jobs/<job>-<ship>, each made at its job's first start
-// here and its user's own. All workers of the job here share it, and its later starts here find it as they left
-// it. It goes once the job is over.
+// What travels to this machine with jobs. Their directories: DIR/jobs/<job>-<ship>, each made at its job's first
+// start here and its user's own. All workers of the job here share it, and its later starts here find it as they
+// left it. It goes once the job is over. And the newest checkpoint, where that was written elsewhere.
 //
-//   JobDirectories directories(io, {dir, source});
-//   directories.make(launch, [](Result<std::string> directory) { … });
+//   JobDirectories directories(io, dir, "gpu-3", source);
+//   directories.make(launch, [](Result<Arrived> arrived) { … });
 //   directories.remove(job);
 //
 // What takes long happens on threads of its own.
@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -40,16 +41,24 @@ struct ShipSource {
   std::chrono::milliseconds late = std::chrono::seconds{10};  // what takes longer is told
 };
 
+// Paths of what travelled; empty: that did not.
+struct Arrived {
+  std::string directory;
+  std::string checkpoint;
+};
+
 class JobDirectories {
  public:
-  using Made = std::function<void(Result<std::string>)>;
+  using Made = std::function<void(Result<Arrived>)>;
 
-  JobDirectories(boost::asio::io_context& io, std::string directory, ShipSource source);
+  // `node`: this machine's name.
+  JobDirectories(boost::asio::io_context& io, std::string directory, std::string node,
+                 ShipSource source);
   ~JobDirectories();
 
-  // Calls `made` on the loop, later, with the directory's path; before it `late`, where it takes long. REQUIRES:
-  // something travels with the launch, and its uid is that of this machine. Errors: not_found, data: it can't
-  // be had any more; else the machine or the way to it lacks something, and trying again may help.
+  // Calls `made` on the loop, later; before it `late`, where it takes long. REQUIRES: something travels with
+  // the launch, and its uid is that of this machine. Errors: not_found, data: the directory can't be had any
+  // more; else the machine or the way to it lacks something, and trying again may help.
   void make(const WorkerLaunch& launch, Made made, std::function<void()> late);
   // The job is over.
   void remove(JobId job);
@@ -60,15 +69,22 @@ class JobDirectories {
   struct Making;
 
   [[nodiscard]] std::string path_of(const WorkerLaunch& launch) const;
+  [[nodiscard]] std::shared_ptr<Making> new_making(const WorkerLaunch& launch) const;
+  void begin(const std::shared_ptr<Making>& making);
+  Chores& chores_of(std::uint32_t uid);
+  void unpack(const std::shared_ptr<Making>& making);
+  static Error lost_error(const Making& making);
   void bring(const std::shared_ptr<Making>& making);
   void look();
   void look(const std::shared_ptr<Making>& making);
   void take_outcome(const std::shared_ptr<Making>& making, Result<void> outcome);
 
   std::string directory_;  // DIR/jobs
+  std::string node_;
   ShipSource source_;
   Timer look_;
   Chores chores_, restocking_;
+  std::map<std::uint32_t, Chores> users_chores_;  // in directories of their own, which may hang
   std::list<std::shared_ptr<Making>> makings_;
 };
 

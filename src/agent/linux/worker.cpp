@@ -541,8 +541,7 @@ void SupervisedWorker::handle_report(std::uint64_t number, const Report& report)
     context_.tell(ModelSeen{order_.key, number, now, report.model, report.sha256, report.bytes,
                             report.step, report.samples});
   else if (!report.checkpoint.empty())
-    context_.tell(
-        CheckpointSeen{order_.key, number, now, report.checkpoint, report.step, report.samples});
+    tell_checkpoint(number, report);
   else
     context_.tell(to_observation(order_.key, number, now, report));
 }
@@ -598,8 +597,18 @@ void SupervisedWorker::take_checkpoints(const std::vector<CheckpointMatch>& matc
   if (!path) return;
   if (!finishing_) read_some();
   ++context_.unstored;
-  context_.tell(CheckpointSeen{
-      order_.key, ledger_.checkpoint(watch_->newest_ns()), context_.clock.now(), *path, {}, {}});
+  Report report;
+  report.checkpoint = *path;
+  tell_checkpoint(ledger_.checkpoint(watch_->newest_ns()), report);
+}
+
+// Where its directory travelled here, a start elsewhere has another one.
+void SupervisedWorker::tell_checkpoint(std::uint64_t number, const Report& report) {
+  const auto& path = report.checkpoint;
+  const std::string below = order_.directory + "/";
+  const bool inside = order_.directory.starts_with(context_.travelled) && path.starts_with(below);
+  context_.tell(CheckpointSeen{order_.key, number, context_.clock.now(), path, report.step,
+                               report.samples, inside ? path.substr(below.size()) : ""});
 }
 
 }  // namespace paceline::agent

@@ -47,6 +47,7 @@ struct WorkerContext {
   // Named where something is missing here; empty: there is no other node to mistake it for.
   std::string node = {};
   std::string node_name = {};  // this machine's, in any case
+  std::string travelled = {};  // the folder of directories that travel with jobs, with a slash
   std::uint64_t log_at_end = LogTail::kEndBytes;
   std::size_t checkpoint_entries = SearchLimits{}.entries;
 
@@ -133,6 +134,7 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   void look_for_checkpoints(bool final);
   void take_search(const std::optional<CheckpointSearch>& found, Duration took, bool final);
   void say_cut(bool answered);
+  void tell_checkpoint(std::uint64_t number, const Report& report);
   void take_checkpoints(const std::vector<CheckpointMatch>& matches, bool final);
 
   void conclude();

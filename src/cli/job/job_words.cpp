@@ -113,6 +113,9 @@ constexpr std::array kWords = {
             parses<parse_duration>},
     JobWord{"checkpoint", "", "--checkpoint", "GLOB", "files whose appearance is a checkpoint",
             &JobWords::checkpoint, anything},
+    JobWord{"checkpoint_store", "", "--checkpoint-store", "server|none",
+            "who keeps those that lie on one node alone (server)", &JobWords::checkpoint_store,
+            parses<parse_checkpoint_store>},
     JobWord{"elastic", "", "--elastic", "auto|restart|no", "how its size may change (auto)",
             &JobWords::elastic, parses<parse_elastic>},
     JobWord{"on_disconnect", "", "--on-disconnect", "stop|continue",
@@ -282,6 +285,8 @@ void read_course(const JobWords& words, JobSpec& spec) {
   if (words.elastic) spec.elastic = sound(parse_elastic(*words.elastic));
   if (words.on_disconnect) spec.on_disconnect = sound(parse_on_disconnect(*words.on_disconnect));
   spec.checkpoint_glob = words.checkpoint.value_or("");
+  if (words.checkpoint_store)
+    spec.checkpoint_store = sound(parse_checkpoint_store(*words.checkpoint_store));
   spec.hold = words.hold;
   for (const auto& id : words.after) spec.after.emplace_back(sound(parse_id(id)));
 }

@@ -24,8 +24,8 @@ struct JobWords {
   std::optional<std::string> tensor, pipeline, exclusive, preemptible, shared_shm, as_is, ship;
   std::optional<std::string> max_duration, min_run, stop_loss, resize_loss, expect, expect_speeds,
       deadline, retry, signal, grace;
-  std::optional<std::string> checkpoint, elastic, on_disconnect, target, target_final,
-      stalled_after;
+  std::optional<std::string> checkpoint, checkpoint_store, elastic, on_disconnect, target,
+      target_final, stalled_after;
   std::map<std::string, std::string> env;
   std::vector<std::string> after;    // ids
   std::vector<std::string> devices;  // models

@@ -151,8 +151,12 @@ std::string target_line(const Document& job, const Curve& curve, double now) {
 std::string checkpoint_line(const Document& job, double now) {
   const auto& checkpoint = member(job, "checkpoint");
   const auto step = number_of(checkpoint, "step");
-  return joined({text_of(checkpoint, "path"), step ? fmt::format("step {:.0f}", *step) : "",
-                 labelled("acknowledged", when(checkpoint, "acknowledged_at", now))});
+  const auto unkept = text_of(checkpoint, "unkept");
+  return joined(
+      {text_of(checkpoint, "path"), step ? fmt::format("step {:.0f}", *step) : "",
+       labelled("acknowledged", when(checkpoint, "acknowledged_at", now)),
+       flag_of(checkpoint, "kept") ? "kept by the server" : "",
+       unkept.empty() ? "" : fmt::format("on {} alone: {}", text_of(checkpoint, "node"), unkept)});
 }
 
 std::string model_line(const Document& job, double now) {

@@ -38,6 +38,7 @@ void AgentsEngine::act(const State& state, std::span<const JobId> jobs) {
   acting_ = true;
   for (const JobId job : jobs) take_view(view_gang(state, job), job, first);
   acting_ = false;
+  want_checkpoints(state, jobs, first);
   kit_.reset();
   for (const auto& frame : std::exchange(early_, {})) serve(frame);
 }

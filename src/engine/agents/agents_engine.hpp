@@ -99,6 +99,12 @@ class AgentsEngine final : public Engine, public ServerEnd {
   // come back. Errors: not_found; conflict: it is heard.
   Result<void> count_off(std::string_view node, std::string_view by);
 
+  // What that node says became of a checkpoint that it was asked for (KeepCheckpoint). Errors: conflict: it
+  // isn't asked for (any more).
+  Result<void> take_kept(std::string_view node, const KeptCheckpoint& kept);
+  // Is that one asked of that node?
+  [[nodiscard]] bool wants(std::string_view node, const ProcessKey& by, std::uint64_t report) const;
+
  private:
   // ---- connections (connections.cpp) ----
   void learn_nodes(const State& state);
@@ -134,6 +140,21 @@ class AgentsEngine final : public Engine, public ServerEnd {
   void tell(Event event);
   void tell_started(const ProcessKey& key, SeatView& seat, std::int64_t pid);
   void tell_ended(const ProcessKey& key, SeatView& seat, Ending ending);
+
+  // ---- checkpoints that lie on one node (keeping.cpp) ----
+  // Of a job: as it was acknowledged, and whether its node was asked in this session.
+  struct Wanted {
+    NodeId node;
+    Checkpoint checkpoint;
+    std::shared_ptr<const JobSpec> spec;
+    bool asked = false;
+  };
+  void want_checkpoints(const State& state, std::span<const JobId> jobs, bool first);
+  void want_checkpoint(const State& state, JobId job);
+  void ask_for_checkpoints(NodeView& node);
+  void lose_checkpoints(const NodeView& node);
+  [[nodiscard]] const Wanted* find_wanted(std::string_view node, const ProcessKey& by,
+                                          std::uint64_t report) const;
 
   // ---- wanted against held (workers.cpp) ----
   void take_view(std::optional<GangView> next, JobId job, bool first);
@@ -189,6 +210,8 @@ class AgentsEngine final : public Engine, public ServerEnd {
   std::unordered_map<JobId, GangView> gangs_;
   std::set<std::pair<Time, NodeId>> timers_;
   std::optional<StartKit> kit_;
+  std::map<JobId, std::deque<Wanted>> wanted_;  // the newest last; those before it are on their way
+  bool alone_ = true;  // there is one node: nothing that lies there is missing anywhere
 
   Observed news_;
   std::size_t handed_over_ =

@@ -175,6 +175,7 @@ void AgentsEngine::count_lost(NodeView& node, const std::string& why, bool lease
     if (leased_only && find_gang(key)->spec->on_disconnect == OnDisconnect::go_on) continue;
     tell_ended(key, *find_seat(key), {Cause::node_lost, {}, 0, why, clock_.now()});
   }
+  lose_checkpoints(node);
 }
 
 Result<void> AgentsEngine::count_off(std::string_view name, std::string_view by) {
@@ -296,6 +297,10 @@ void AgentsEngine::on(NodeView& node, const Hello& hello) {
   auto keys = node.seats;
   for (const auto& [key, claim] : node.claims) keys.insert(key);
   for (const ProcessKey& key : keys) reconcile(node, key);
+  for (auto& [job, wanted] : wanted_)
+    for (Wanted& each : wanted)
+      if (each.node == node.id) each.asked = false;
+  ask_for_checkpoints(node);
 }
 
 void AgentsEngine::on(NodeView& node, const NodeChanged& changed) {
@@ -327,10 +332,13 @@ void AgentsEngine::on(NodeView& node, const CheckpointSeen& checkpoint) {
   if (!claim || !seat || checkpoint.report <= claim->last_checkpoint) return;
   claim->last_checkpoint = checkpoint.report;
   if (!seat->joined) return;
-  tell(CheckpointAcknowledged{
-      checkpoint.key.job,
-      find_gang(checkpoint.key)->generation,
-      {checkpoint.path, checkpoint.step, checkpoint.samples, when(node, checkpoint.at)}});
+  const GangView& gang = *find_gang(checkpoint.key);
+  Checkpoint acknowledged{checkpoint.path, checkpoint.step, checkpoint.samples,
+                          when(node, checkpoint.at)};
+  if (node.spec.keeps && gang.spec->checkpoint_store == CheckpointStore::server)
+    acknowledged.place = {
+        node.spec.name, checkpoint.inside, checkpoint.key, checkpoint.report, {}, {}};
+  tell(CheckpointAcknowledged{checkpoint.key.job, gang.generation, std::move(acknowledged)});
 }
 
 void AgentsEngine::on(NodeView& node, const ModelSeen& seen) {

@@ -27,7 +27,7 @@ GangView view_of(const State& state, const Job& job, const Gang& gang) {
                 job.state == JobState::paused,
                 gang.lent_at.has_value(),
                 job.should_stop(),
-                job.checkpoint ? job.checkpoint->path : "",
+                job.checkpoint,
                 job.submitted_at,
                 job.ran,
                 job.limit_at(),
@@ -191,7 +191,10 @@ WorkerLaunch make_launch(const GangView& gang, std::size_t rank, const GangPlace
   worker.retries = spec.retries;
   worker.pty = spec.pty;
   worker.checkpoint_glob = spec.checkpoint_glob;
-  worker.checkpoint = gang.checkpoint;
+  if (!gang.checkpoint) return worker;
+  worker.checkpoint = gang.checkpoint->path;
+  if (const auto& lies = gang.checkpoint->place; lies && !lies->ship.empty())
+    worker.copy = CheckpointCopy{lies->node, lies->inside, lies->ship};
   return worker;
 }
 

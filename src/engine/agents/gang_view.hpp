@@ -40,7 +40,7 @@ struct GangView {
   bool frozen = false;
   bool lends = false;  // its slots to others
   bool should_stop = false;
-  std::string checkpoint;
+  std::optional<Checkpoint> checkpoint;
   Time submitted_at;
   Duration ran{};                 // of the job, while no time of it counts
   std::optional<Time> limit_at;   // when its time is over, while it counts

@@ -1,0 +1,109 @@
+// Checkpoints that lie on one node alone: asked for, and what became of them.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/agents/agents_engine.hpp"
+
+namespace paceline {
+namespace {
+
+constexpr std::size_t kOnTheirWayMax = 4;  // of a job
+
+bool is_alone(const State& state) {
+  return std::ranges::count_if(state.nodes(), [](const Node& node) { return !node.retired; }) < 2;
+}
+
+// What its node is to send; nullptr: nothing.
+const Checkpoint* missing_checkpoint(const State& state, JobId id) {
+  const Job* job = state.find_job(id);
+  if (job == nullptr || is_over(job->state) || !job->checkpoint || !job->checkpoint->place)
+    return nullptr;
+  const auto& place = *job->checkpoint->place;
+  return place.ship.empty() && place.unkept.empty() ? &*job->checkpoint : nullptr;
+}
+
+}  // namespace
+
+void AgentsEngine::want_checkpoints(const State& state, std::span<const JobId> jobs, bool first) {
+  for (const JobId job : jobs) want_checkpoint(state, job);
+  if (first) {
+    for (const auto& key : state.queue()) want_checkpoint(state, key.job);
+    for (const auto& key : state.active()) want_checkpoint(state, key.job);
+  }
+  const bool fewer = std::exchange(alone_, is_alone(state)) && !alone_;
+  if (!fewer) return;
+  for (NodeView& node : nodes_) ask_for_checkpoints(node);
+}
+
+void AgentsEngine::want_checkpoint(const State& state, JobId job) {
+  const Job* known = state.find_job(job);
+  if (known == nullptr || is_over(known->state)) return static_cast<void>(wanted_.erase(job));
+  const Checkpoint* missing = missing_checkpoint(state, job);
+  if (missing == nullptr) return;
+  auto& wanted = wanted_[job];
+  if (!wanted.empty() && wanted.back().checkpoint.place->is_of(*missing->place)) return;
+  std::erase_if(wanted, [](const Wanted& each) { return !each.asked; });
+  if (wanted.size() == kOnTheirWayMax) wanted.pop_front();
+  const auto node = names_.find(missing->place->node);
+  if (node == names_.end()) return;
+  wanted.push_back({node->second, *missing, known->spec});
+  ask_for_checkpoints(nodes_[node->second.value]);
+}
+
+void AgentsEngine::ask_for_checkpoints(NodeView& node) {
+  if (alone_ || !node.session || !node.spec.keeps) return;
+  bool any = false;
+  for (auto& [job, wanted] : wanted_) {
+    if (wanted.empty() || wanted.back().node != node.id) continue;
+    Wanted& newest = wanted.back();
+    if (std::exchange(newest.asked, true)) continue;
+    const auto& place = *newest.checkpoint.place;
+    node.outbox.push(KeepCheckpoint{
+        {place.by, place.report, newest.checkpoint.path, newest.spec->user, newest.spec->uid}});
+    any = true;
+  }
+  if (any) flush(node);
+}
+
+const AgentsEngine::Wanted* AgentsEngine::find_wanted(std::string_view node, const ProcessKey& by,
+                                                      std::uint64_t report) const {
+  const auto found = wanted_.find(by.job);
+  if (found == wanted_.end()) return nullptr;
+  const auto each = std::ranges::find_if(found->second, [&](const Wanted& wanted) {
+    const auto& place = *wanted.checkpoint.place;
+    return place.by == by && place.report == report && place.node == node;
+  });
+  return each == found->second.end() ? nullptr : &*each;
+}
+
+bool AgentsEngine::wants(std::string_view node, const ProcessKey& by, std::uint64_t report) const {
+  return find_wanted(node, by, report) != nullptr;
+}
+
+// Those before it are of no use any more.
+Result<void> AgentsEngine::take_kept(std::string_view node, const KeptCheckpoint& kept) {
+  const Wanted* found = find_wanted(node, kept.by, kept.report);
+  if (found == nullptr)
+    return fail(ErrorCode::conflict,
+                fmt::format("No checkpoint of job {} is asked of {}.", kept.by.job.value, node));
+  Checkpoint checkpoint = found->checkpoint;
+  if (kept.keeping == Keeping::kept) checkpoint.place->ship = kept.text;
+  if (kept.keeping == Keeping::unkept) checkpoint.place->unkept = kept.text;
+  auto& wanted = wanted_.at(kept.by.job);
+  while (&wanted.front() != found) wanted.pop_front();
+  wanted.pop_front();
+  tell(CheckpointKept{kept.by.job, std::move(checkpoint), kept.keeping});
+  return {};
+}
+
+// Their machine is gone for good as far as anybody knows.
+void AgentsEngine::lose_checkpoints(const NodeView& node) {
+  for (auto& [job, wanted] : wanted_) {
+    if (wanted.empty() || wanted.back().node != node.id) continue;
+    tell(CheckpointKept{job, wanted.back().checkpoint, Keeping::lost});
+    wanted.clear();
+  }
+}
+
+}  // namespace paceline
