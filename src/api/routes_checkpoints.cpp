@@ -100,6 +100,7 @@ void take_offer(const SharedContext& context, const std::shared_ptr<Exchange>& e
   if (!sent) return exchange->refuse(sent.error());
   auto manifest = read_manifest(exchange->request().body);
   if (!manifest) return exchange->refuse(manifest.error());
+  context->options.ships->coming(sent->by.job, {sent->uid, ship_name(to_text(*manifest))});
   const auto finish = [context, exchange, sent = *sent](const Result<OfferedShip>& offered) {
     const bool never = !offered && (offered.error().code == ErrorCode::too_large ||
                                     offered.error().code == ErrorCode::unavailable);

@@ -91,6 +91,8 @@ void ShipDesk::look_at_copies(JobId id, const Job* job) {
     for (const auto* checkpoint : {&job->checkpoint, &job->kept})
       if (*checkpoint && (*checkpoint)->place && !(*checkpoint)->place->ship.empty())
         named.emplace(ShipOf{job->spec->uid, (*checkpoint)->place->ship}, nullptr);
+  if (job == nullptr)
+    if (const auto came = coming_.extract(id); !came.empty()) forget(came.mapped());
   const auto known = copies_.find(id);
   if (known == copies_.end() && named.empty()) return;
   auto before = known == copies_.end() ? decltype(named){} : std::move(known->second);
@@ -104,13 +106,23 @@ void ShipDesk::look_at_copies(JobId id, const Job* job) {
     copies_.insert_or_assign(id, std::move(named));
   for (auto& [ship, hold] : before) {
     hold.reset();
-    work(
-        [ship = ship](ShipStore& store) {
-          store.forget(ship.first, ship.second);
-          return true;
-        },
-        [](bool) {});
+    forget(ship);
   }
+}
+
+void ShipDesk::coming(JobId job, const ShipOf& ship) {
+  const auto [found, fresh] = coming_.try_emplace(job, ship);
+  if (fresh || found->second == ship) return;
+  forget(std::exchange(found->second, ship));
+}
+
+void ShipDesk::forget(const ShipOf& ship) {
+  work(
+      [ship](ShipStore& store) {
+        store.forget(ship.first, ship.second);
+        return true;
+      },
+      [](bool) {});
 }
 
 // A few at a time, so that nobody waits for it.

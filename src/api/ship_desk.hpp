@@ -55,18 +55,22 @@ class ShipDesk {
              std::function<void(Result<AdmittedShip>)> done);
   // A new job names it.
   void named(JobId job, const std::string& ship);
+  // The copy of a checkpoint of the job begins to come: one that came before and was never named goes.
+  void coming(JobId job, const ShipOf& ship);
 
  private:
   class Uses;
 
   void look(std::span<const JobId> touched);
   void look_at_copies(JobId id, const Job* job);
+  void forget(const ShipOf& ship);
   void recall();
 
   Controller& controller_;
   std::shared_ptr<Uses> uses_;
   std::map<JobId, std::shared_ptr<void>> jobs_;  // that are not over, each with its hold
   std::map<JobId, std::map<ShipOf, std::shared_ptr<void>>> copies_;  // of their checkpoints
+  std::map<JobId, ShipOf> coming_;  // of their checkpoints, too
   std::vector<JobId> unknown_;  // from before this began: what they name is not read yet
   Timer recall_;
   std::shared_ptr<void> commits_;
