@@ -25,7 +25,8 @@ constexpr Expected kEverybody = {'a', 'a', 'a', 'a', 'n', 'n'},
                    kOperators = {'n', 'n', 'a', 'a', 'n', 'n'},
                    kAdmins = {'n', 'n', 'n', 'a', 'n', 'n'},
                    kNewcomers = {'n', 'n', 'n', 'n', 'o', 'n'},
-                   kNodes = {'n', 'n', 'n', 'n', 'n', 'o'};
+                   kNodes = {'n', 'n', 'n', 'n', 'n', 'o'},
+                   kNodesAndAdmins = {'n', 'n', 'n', 'a', 'n', 'o'};
 
 const std::map<std::string, Expected> kRoutes = {
     {"GET /healthz", kEverybody},
@@ -84,6 +85,9 @@ const std::map<std::string, Expected> kRoutes = {
     {"POST /v1/nodes/{node}/undrain", kOperators},
     {"POST /v1/join", kNewcomers},
     {"POST /v1/identity", kNodes},
+    {"POST /v1/checkpoints", kNodesAndAdmins},
+    {"POST /v1/checkpoints/pieces", kNodesAndAdmins},
+    {"POST /v1/checkpoints/unkept", kNodesAndAdmins},
     {"GET /v1/link", kNodes},
     {"GET /v1/bytes", kNodes},
     {"POST /v1/shutdown", kAdmins},

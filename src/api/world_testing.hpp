@@ -56,7 +56,8 @@ class World {
 
   explicit World(std::uint32_t server_uid = ::getuid(), std::size_t slots = 4,
                  Identify identify = {}, std::optional<Limits> limits = {},
-                 std::optional<Duration> keep = {}, std::optional<RemoteAccess> remote = {})
+                 std::optional<Duration> keep = {}, std::optional<RemoteAccess> remote = {},
+                 std::optional<CheckpointAccess> checkpoints = {})
       : engine(slots) {
     loop.on([&] {
       Controller::Options controller_options;
@@ -75,6 +76,7 @@ class World {
       options.identify = std::move(identify);
       options.remote = std::move(remote);
       options.ships = &*ships;
+      options.checkpoints = std::move(checkpoints);
       options.output = std::make_shared<LocalOutput>(loop.io(), folder.path());
       api.emplace(*controller, options);
       const ServerOptions server_options{.admit = api->admission()};

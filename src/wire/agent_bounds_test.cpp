@@ -218,6 +218,10 @@ TEST(AgentBounds, HoldThePathOfACheckpoint) {
   EXPECT_THAT(of_checkpoint([](CheckpointSeen& c) { c.path = "ckpt/a.pt"; }),
               HasSubstr("not absolute"));
   EXPECT_THAT(of_checkpoint([](CheckpointSeen& c) { c.path.clear(); }), HasSubstr("not absolute"));
+  EXPECT_EQ(of_checkpoint([](CheckpointSeen& c) { c.inside = "ckpt/..a/b.pt"; }), "");
+  for (const auto* inside : {"../b.pt", "ckpt/../../b.pt", "/etc/b.pt", ".."})
+    EXPECT_THAT(of_checkpoint([&](CheckpointSeen& c) { c.inside = inside; }),
+                HasSubstr("leads out of its directory"));
   EXPECT_THAT(of_checkpoint([](CheckpointSeen& c) {
                 c.path = {"/a\0b", 4};
               }),

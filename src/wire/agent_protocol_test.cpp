@@ -42,6 +42,7 @@ WorkerLaunch launch() {
   worker.pty = true;
   worker.checkpoint_glob = "ckpt/*.pt";
   worker.checkpoint = "/home/ann/ckpt/a.pt";
+  worker.copy = {"gpu-2", "ckpt/a.pt", std::string(64, 'a')};
   worker.age = std::chrono::seconds{90};
   worker.lease = RunLimit{std::chrono::minutes{15}, 10, std::chrono::seconds{120}};
   worker.peers = {{"gpu-1", "10.0.0.1", 20'008, "abc"}};
@@ -92,6 +93,7 @@ TEST(AgentProtocol, ReadsWhatAnAgentWrites) {
   expect_from_agent(WorkerReport{kKey, 13, kAt, {}, {}, {}, {}, {}, {}, {}, {}, {}});
   expect_from_agent(WorkerWarning{kKey, Warning::no_rendezvous, false});
   expect_from_agent(CheckpointSeen{kKey, 14, kAt, "/home/ann/ckpt/a.pt", 100, {}});
+  expect_from_agent(CheckpointSeen{kKey, 14, kAt, "/jobs/7-a/ckpt/a.pt", 100, {}, "ckpt/a.pt"});
   expect_from_agent(
       ModelSeen{kKey, 15, kAt, "/home/ann/m.pt", std::string(64, 'a'), 1024, {}, 6400});
   expect_from_agent(WorkerGone{kKey, Cause::exited, 75, 0, "", kAt});
@@ -113,6 +115,7 @@ TEST(AgentProtocol, ReadsWhatTheServerWrites) {
   expect_from_server(ShouldStop{kKey, "target_reached"});
   expect_from_server(DiscardWorker{kKey});
   expect_from_server(FenceJob{JobId{7}, Generation{3}});
+  expect_from_server(KeepCheckpoint{{kKey, 14, "/home/ann/ckpt/a.pt", "ann", 1000}});
 }
 
 TEST(AgentProtocol, ReadsAFrameThatOnlyAnswers) {

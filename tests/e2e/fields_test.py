@@ -78,14 +78,14 @@ def expanded(word):
 BILL = "{preemption,resize,failure}"
 JOB = Answer(
     "id name user uid state workers min max want pinned slots_per_worker mesh.{tensor,pipeline} devices[]? affinity[] "
-    "anti_affinity[] exclusive cpus memory_bytes log_limit_bytes preemptible priority elastic on_disconnect retry retries_used hold after[] generation attempt "
+    "anti_affinity[] exclusive cpus memory_bytes log_limit_bytes preemptible priority elastic on_disconnect checkpoint_store retry retries_used hold after[] generation attempt "
     "resizes preemptions reason reason_code progress.{step,total_steps,epoch,total_epochs,samples,ratio,step_seconds,learning_rate,"
     "reported_at} target.{metric,direction,deliver,final,delivered_at,reached,reached_at} "
     "gang[].{rank,node,slots[],pid,state,exit_code} pids[] nodes[] submitted_at started_at ended_at max_duration_seconds "
     "min_run_seconds stop_loss resize_loss expect_seconds expect_samples expect_speeds deadline_at remaining.{seconds,low_seconds,high_seconds,from} "
     "asked.{by,since,stops_at} waited_seconds ran_seconds paused_seconds slot_seconds lost_slot_seconds." + BILL +
     " exit_code cause ending",
-    owners="command directory shipped.{ship,files,bytes}? metrics.* checkpoint.{path,step,samples,acknowledged_at} "
+    owners="command directory shipped.{ship,files,bytes}? metrics.* checkpoint.{path,step,samples,acknowledged_at,node,kept,unkept} "
            "model.{node,path,sha256,bytes,step,samples,published_at} warnings[].{code,text}?")
 WHY = Answer("id state reason lines[] waits.{passed_over,passed_by[],patience_until,kept.{slots,free,last_job,free_at}} "
              "changes[].{change,slots,starts_at}? position starts_after? {expected_start,expected_end}.{at,earliest,latest,known}")
@@ -127,6 +127,9 @@ ROUTES = {
     ("DELETE", "/v1/slurm"): ("", (403, 403, 200), Answer("pilots jobs[] loses_slot_seconds")),
     ("POST", "/v1/join"): ("{}", (403, 403, 403), NOTHING),  # a machine's, and so are the next three
     ("POST", "/v1/identity"): ("{}", (403, 403, 403), NOTHING),
+    ("POST", "/v1/checkpoints"): ("{}", (403, 403, 400), NOTHING),
+    ("POST", "/v1/checkpoints/pieces"): ("", (403, 403, 400), NOTHING),
+    ("POST", "/v1/checkpoints/unkept"): ("{}", (403, 403, 400), NOTHING),
     ("GET", "/v1/link"): ("", (403, 403, 403), NOTHING),
     ("GET", "/v1/bytes"): ("", (403, 403, 403), NOTHING),
     ("DELETE", "/v1/nodes/{node}"): ("", (403, 403, 404), NOTHING),  # none joined

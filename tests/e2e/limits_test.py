@@ -73,6 +73,7 @@ ELSEWHERE = {
     "an agent's next try": "src/link/backoff_test.cpp Backoff.PausesDoubleUpToTheLongest",
     "what a node tells of itself": "src/wire/agent_bounds_test.cpp AgentBounds.HoldWhatANodeHas",
     "what a node tells of a worker": "src/wire/agent_bounds_test.cpp AgentBounds.HoldAReportsMetrics",
+    "checkpoint-size": "tests/e2e/kept_checkpoints_test.py KeptCheckpointsTest.test_what_is_too_large_ties_its_job_to_its_node",
     "ship-size": "tests/e2e/ships_test.py SmallShips.test_over_the_limit_is_one_sentence",
     "ships-per-user": "src/ship/store_test.cpp ShipStoreTest.BeyondItsBoundTheOldestGoThatNoJobNames",
     "ships": "src/ship/store_test.cpp ShipStoreTest.AllUsersTogetherAreBoundedToo",

@@ -71,6 +71,8 @@ void set(JobSpec& spec, const std::string& key, const std::string& value) {
     spec.elastic = must(parse_elastic(value));
   else if (key == "on_disconnect")
     spec.on_disconnect = must(parse_on_disconnect(value));
+  else if (key == "checkpoint_store")
+    spec.checkpoint_store = must(parse_checkpoint_store(value));
   else if (key == "slots_per_worker")
     spec.slots_per_worker = small();
   else if (key == "cpus")

@@ -27,7 +27,7 @@ namespace paceline::testing {
 //   cluster("2x8 h100 rack=a islands=2; 2x8 h100 rack=b disk=nvme")  → h100-0 … h100-3
 std::vector<NodeSpec> cluster(std::string_view text);
 
-// A worker range, then any of: priority=N elastic=auto|restart|no on_disconnect=stop|continue slots_per_worker=N cpus=N memory=GIB retry=N
+// A worker range, then any of: priority=N elastic=auto|restart|no on_disconnect=stop|continue checkpoint_store=server|none slots_per_worker=N cpus=N memory=GIB retry=N
 // max_duration=SPAN expect=SPAN samples=N speeds=1:1,2:1.9 after=ID,… target=METRIC>=VALUE grace=SPAN name=WORD
 // user=WORD mesh=TENSORxPIPELINE devices=MODEL,… affinity=TERM anti=TERM exclusive unpreemptible
 // min_run=SPAN stop_loss=PART resize_loss=PART deadline=SPAN (after a world's beginning) hold.

@@ -1890,6 +1890,115 @@ TEST_F(ShippedTest, WhatIsLostIsSaid) {
   EXPECT_TRUE((*host).claims().empty());
 }
 
+class CopyTest : public ShippedTest {
+ protected:
+  // The server's copy of a checkpoint with that text.
+  std::string copy_of(const std::string& text) {
+    Manifest manifest{{{"last.txt", 0640, text.size(), to_hex(sha256(text))}}, {}, {}};
+    EXPECT_TRUE(tidy_manifest(manifest));
+    const auto offered = store_.offer(::geteuid(), manifest);
+    EXPECT_TRUE(offered && store_.take(::geteuid(), {manifest.files[0].sha256, 0, 0}, text));
+    return offered->name;
+  }
+  WorkerLaunch reader(const ProcessKey& key, const std::string& ship) {
+    WorkerLaunch launch =
+        shell_worker(key, "cat $PACELINE_CHECKPOINT; echo; echo $PACELINE_CHECKPOINT");
+    launch.checkpoint = directory_ / "saved/last.txt";
+    launch.copy = {"gpu-2", {}, ship};
+    return launch;
+  }
+};
+
+TEST_F(CopyTest, IsLaidWhereTheCheckpointWas) {
+  TestHost host(directory_.path(), options());
+  host.start(reader(key(7), copy_of("step 5")));
+  EXPECT_EQ(host.gone(key(7)).exit_code, 0);
+  EXPECT_THAT(log(7), HasSubstr("step 5\n" + directory_ / "saved/last.txt"));
+  struct stat laid {};
+  ASSERT_EQ(::stat((directory_ / "saved/last.txt").c_str(), &laid), 0);
+  EXPECT_EQ(laid.st_mode & 0777U, 0640U);
+  EXPECT_EQ(laid.st_uid, ::geteuid());
+  EXPECT_TRUE(list_directory(directory_ / "jobs").empty()) << "nothing stays beside it";
+}
+
+TEST_F(CopyTest, TakesThePlaceOfAnOlderOneAndLeavesTheSameAlone) {
+  std::filesystem::create_directory(directory_ / "saved");
+  std::ofstream(directory_ / "saved/last.txt") << "step 4";
+  TestHost host(directory_.path(), options());
+  const auto ship = copy_of("step 5");
+  host.start(reader(key(7, 1), ship));
+  EXPECT_EQ(host.gone(key(7, 1)).exit_code, 0);
+  EXPECT_THAT(log(7), HasSubstr("step 5"));
+  brought_ = 0;
+  host.start(reader(key(7, 2), ship));
+  EXPECT_EQ(host.gone(key(7, 2)).exit_code, 0);
+  EXPECT_EQ(brought_, 0) << "it is there";
+}
+
+TEST_F(CopyTest, OfWhatThisMachineWroteIsNotWanted) {
+  std::filesystem::create_directory(directory_ / "saved");
+  std::ofstream(directory_ / "saved/last.txt") << "step 6, not told yet";
+  HostOptions named = options();
+  named.node_name = "gpu-2";
+  TestHost host(directory_.path(), named);
+  host.start(reader(key(7), copy_of("step 5")));
+  EXPECT_EQ(host.gone(key(7)).exit_code, 0);
+  EXPECT_THAT(log(7), HasSubstr("step 6"));
+  EXPECT_EQ(brought_, 0);
+}
+
+TEST_F(CopyTest, LiesInTheDirectoryThatTravelsWhereItLayThere) {
+  TestHost host(directory_.path(), options());
+  WorkerLaunch launch = reader(key(7), copy_of("step 5"));
+  launch.launch.shipped = ship_;
+  launch.launch.directory = "/no/such/place";
+  launch.copy->inside = "out/last.txt";
+  host.start(launch);
+  EXPECT_EQ(host.gone(key(7)).exit_code, 0);
+  EXPECT_THAT(log(7), HasSubstr("step 5\n" + directory_ / "jobs/7-"));
+}
+
+TEST_F(CopyTest, ADirectoryTakesThePlaceOfADirectory) {
+  const std::string text = "weights";
+  Manifest manifest{{{"last.txt/w.bin", 0644, text.size(), to_hex(sha256(text))}}, {}, {}};
+  ASSERT_TRUE(tidy_manifest(manifest));
+  const auto offered = store_.offer(::geteuid(), manifest);
+  ASSERT_TRUE(offered && store_.take(::geteuid(), {manifest.files[0].sha256, 0, 0}, text));
+  std::filesystem::create_directories(directory_ / "saved/last.txt");
+  std::ofstream(directory_ / "saved/last.txt/old.bin") << "old";
+  TestHost host(directory_.path(), options());
+  WorkerLaunch launch = reader(key(7), offered->name);
+  launch.launch.command.back() = "ls $PACELINE_CHECKPOINT";
+  host.start(launch);
+  EXPECT_EQ(host.gone(key(7)).exit_code, 0);
+  EXPECT_EQ(log(7), "w.bin\n");
+  EXPECT_THAT(list_directory(directory_ / "saved"), ::testing::ElementsAre("last.txt"));
+}
+
+TEST_F(CopyTest, ThatCantBeHadHoldsTheStartBackAndFailsNothing) {
+  HostOptions impatient = options();
+  impatient.ships.patience = {};
+  TestHost host(directory_.path(), impatient);
+  comes_ = fail(ErrorCode::not_found, "It is not there any more.");
+  host.start(reader(key(7), copy_of("step 5")));
+  const WorkerGone gone = host.gone(key(7));
+  EXPECT_EQ(gone.cause, Cause::refused);
+  EXPECT_TRUE(gone.alone);
+  EXPECT_THAT(gone.message, HasSubstr("can't be had from the server: It is not there any more."));
+}
+
+TEST_F(CopyTest, IsAskedOfTheOneWhoSendsIt) {
+  std::vector<WantedCheckpoint> wanted;
+  HostOptions sending = options();
+  sending.keep = [&](WantedCheckpoint one) { wanted.push_back(std::move(one)); };
+  TestHost host(directory_.path(), sending);
+  EXPECT_TRUE(host->describe().keeps);
+  host->perform(Keep{{key(7), 3, "/a.pt", "ann", 1000}});
+  ASSERT_EQ(wanted.size(), 1U);
+  EXPECT_EQ(wanted[0].uid, 1000U) << "on the server's own machine numbers are as told";
+  EXPECT_FALSE(TestHost(directory_ / "other", options())->describe().keeps);
+}
+
 TEST_F(ShippedTest, AMachineThatShipsNothingSaysSo) {
   TestHost host(directory_.path());
   host.start(shipped_worker(key(7), "true"));

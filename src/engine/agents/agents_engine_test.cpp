@@ -563,6 +563,115 @@ TEST_F(AgentsEngineTest, AcknowledgesCheckpoints) {
   EXPECT_EQ(world.job(job).checkpoint, (Checkpoint{"/a.pt", 100, 6400, clock.now()}));
 }
 
+class KeepingTest : public AgentsEngineTest {
+ protected:
+  KeepingTest() : AgentsEngineTest("2x4 cpu") {
+    for (auto& [id, machine] : machines) machine.host.node.keeps = true;
+  }
+  // It acknowledged its checkpoint of that number on the first node.
+  JobId saved() {
+    connect(0);
+    const JobId job = run("1");
+    host().tell(CheckpointSeen{key(job, 1, 0), 7, clock.now(), "/jobs/1-a/a.pt", 100, {}, "a.pt"});
+    run_until_quiet();
+    return job;
+  }
+  template <class Action>
+  std::vector<Action> done(std::uint32_t node) {
+    std::vector<Action> found;
+    for (const auto& action : machines[node].host.actions)
+      if (const auto* one = std::get_if<Action>(&action)) found.push_back(*one);
+    return found;
+  }
+  std::vector<WantedCheckpoint> asked() {
+    std::vector<WantedCheckpoint> found;
+    for (const auto& keep : done<agent::Keep>(0)) found.push_back(keep.checkpoint);
+    return found;
+  }
+};
+
+TEST_F(KeepingTest, ANodeIsAskedForWhatLiesThereAlone) {
+  const JobId job = saved();
+  const CheckpointPlace place{"cpu-0", "a.pt", key(job, 1, 0), 7, {}, {}};
+  EXPECT_EQ(world.job(job).checkpoint->place, place);
+  ASSERT_EQ(asked().size(), 1U);
+  EXPECT_EQ(asked()[0].path, "/jobs/1-a/a.pt");
+  EXPECT_EQ(asked()[0].report, 7U);
+  EXPECT_EQ(asked()[0].user, world.job(job).spec->user);
+  EXPECT_TRUE(engine->wants("cpu-0", key(job, 1, 0), 7));
+  EXPECT_FALSE(engine->wants("cpu-1", key(job, 1, 0), 7)) << "it is not that node's";
+  EXPECT_FALSE(engine->take_kept("cpu-1", {key(job, 1, 0), 7, Keeping::kept, "ship"}));
+  EXPECT_FALSE(engine->take_kept("cpu-0", {key(job, 1, 0), 8, Keeping::kept, "ship"}));
+  EXPECT_TRUE(engine->take_kept("cpu-0", {key(job, 1, 0), 7, Keeping::kept, "ship"}));
+  run_until_quiet();
+  EXPECT_EQ(world.job(job).checkpoint->place->ship, "ship");
+  EXPECT_FALSE(engine->wants("cpu-0", key(job, 1, 0), 7));
+}
+
+TEST_F(KeepingTest, ItIsAskedAgainWhenItComesBackAndByANewServer) {
+  const JobId job = saved();
+  disconnect(0);
+  connect(0);
+  EXPECT_EQ(asked().size(), 2U);
+  restart_server();
+  connect(0);
+  EXPECT_EQ(asked().size(), 3U);
+  EXPECT_TRUE(engine->wants("cpu-0", key(job, 1, 0), 7));
+}
+
+TEST_F(KeepingTest, OneThatIsOnItsWayCountsThoughThereIsANewer) {
+  const JobId job = saved();
+  host().tell(CheckpointSeen{key(job, 1, 0), 8, clock.now(), "/jobs/1-a/b.pt", 200, {}, "b.pt"});
+  run_until_quiet();
+  EXPECT_EQ(asked().size(), 2U);
+  EXPECT_TRUE(engine->take_kept("cpu-0", {key(job, 1, 0), 7, Keeping::kept, "first"}));
+  run_until_quiet();
+  EXPECT_EQ(world.job(job).checkpoint->step, 200U);
+  EXPECT_EQ(world.job(job).kept->place->ship, "first");
+  EXPECT_TRUE(engine->wants("cpu-0", key(job, 1, 0), 8));
+}
+
+TEST_F(KeepingTest, AStartElsewhereIsToldOfTheCopy) {
+  const JobId job = saved();
+  ASSERT_TRUE(engine->take_kept("cpu-0", {key(job, 1, 0), 7, Keeping::kept, "ship"}));
+  run_until_quiet();
+  world.preempt(job, world.submit("4"), 4);
+  act();
+  host().tell(CheckpointSeen{key(job, 1, 0), 9, clock.now(), "/jobs/1-a/c.pt", 300, {}, "c.pt"});
+  run_until_quiet();
+  host().gone({key(job, 1, 0), Cause::exited, 75, 0, "", clock.now()});
+  run_until_quiet();
+  ASSERT_TRUE(engine->take_kept("cpu-0", {key(job, 1, 0), 9, Keeping::kept, "third"}));
+  run_until_quiet();
+  connect(1);
+  world.start(job, 1);
+  act();
+  run_until_quiet();
+  const auto starts = done<agent::Start>(1);
+  ASSERT_EQ(starts.size(), 1U);
+  EXPECT_EQ(starts[0].worker.copy, (CheckpointCopy{"cpu-0", "c.pt", "third"}));
+  EXPECT_EQ(starts[0].worker.checkpoint, "/jobs/1-a/c.pt");
+}
+
+TEST_F(KeepingTest, WhoseOwnerWantsNoneKeptIsNotAskedFor) {
+  connect(0);
+  const JobId job = run("1 checkpoint_store=none");
+  host().tell(CheckpointSeen{key(job, 1, 0), 7, clock.now(), "/a.pt", 100, {}});
+  run_until_quiet();
+  EXPECT_FALSE(world.job(job).checkpoint->place);
+  EXPECT_TRUE(asked().empty());
+}
+
+TEST_F(AgentsEngineTest, WhereThereIsOneNodeNothingIsSent) {
+  machines[0].host.node.keeps = true;
+  connect();
+  const JobId job = run("1");
+  host().tell(CheckpointSeen{key(job, 1, 0), 7, clock.now(), "/a.pt", 100, {}});
+  run_until_quiet();
+  EXPECT_TRUE(world.job(job).checkpoint->place);
+  EXPECT_EQ(host().count<agent::Keep>(), 0U);
+}
+
 TEST_F(AgentsEngineTest, TellsOfPublishedModelsOnce) {
   connect();
   const JobId job = run("1");

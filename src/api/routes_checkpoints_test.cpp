@@ -1,0 +1,109 @@
+// Checkpoints that nodes send, over the API.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "api/world_testing.hpp"
+#include "ship/manifest.hpp"
+#include "ship/pieces.hpp"
+#include "trust/sha256.hpp"
+
+namespace paceline {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::uint32_t kOwner = 40'001;
+constexpr std::string_view kAsked = "?job=1&born=2&number=0&report=9";
+
+class CheckpointRoutesTest : public ::testing::Test {
+ protected:
+  CheckpointRoutesTest() {
+    EXPECT_EQ(world_.ask_later(kOwner, "POST", "/v1/jobs", submission()).status, 201);
+  }
+  static std::string manifest(const std::string& text) {
+    Manifest made{{{"a.pt", 0644, text.size(), to_hex(sha256(text))}}, {}, {}};
+    EXPECT_TRUE(tidy_manifest(made));
+    return to_text(made);
+  }
+  static std::string pieces(const std::string& text) {
+    return piece_line({to_hex(sha256(text)), 0, static_cast<std::uint32_t>(text.size())}) + text;
+  }
+  // As the agent of the server's own machine.
+  HttpResponse post(const std::string& what, std::string body, std::string_view query = kAsked) {
+    return world_.ask_later(0, "POST", "/v1/checkpoints" + what + std::string(query),
+                            std::move(body));
+  }
+  static Limits limits() {
+    Limits limits;
+    limits.checkpoint_size = 1U << 20;
+    return limits;
+  }
+
+  std::vector<KeptCheckpoint> told_;
+  World world_{
+      0,
+      4,
+      {},
+      limits(),
+      {},
+      {},
+      CheckpointAccess{
+          "box",
+          [](std::string_view node, const ProcessKey& by, std::uint64_t report) {
+            return node == "box" && report == 9 && by == ProcessKey{JobId{1}, Generation{2}, 0};
+          },
+          [this](std::string_view, const KeptCheckpoint& kept) {
+            told_.push_back(kept);
+            return Result<void>();
+          }}};
+};
+
+TEST_F(CheckpointRoutesTest, OneIsOfferedSentAndKept) {
+  const auto offered = json_of(post("", manifest("one")));
+  EXPECT_EQ(offered["kept"], false);
+  ASSERT_EQ(offered["missing"].size(), 1U);
+  EXPECT_TRUE(told_.empty());
+  EXPECT_EQ(post("/pieces", pieces("one")).status, 200);
+  EXPECT_EQ(json_of(post("", manifest("one")))["kept"], true);
+  ASSERT_EQ(told_.size(), 1U);
+  EXPECT_EQ(told_[0].keeping, Keeping::kept);
+  EXPECT_EQ(told_[0].text, ship_name(manifest("one")));
+}
+
+TEST_F(CheckpointRoutesTest, OneThatIsTooLargeIsSaidToBe) {
+  const auto answer = post("", manifest(std::string((1U << 20) + 1, 'x')));
+  EXPECT_EQ(json_of(answer)["kept"], false);
+  ASSERT_EQ(told_.size(), 1U);
+  EXPECT_EQ(told_[0].keeping, Keeping::unkept);
+  EXPECT_THAT(told_[0].text, HasSubstr("checkpoint-size"));
+}
+
+TEST_F(CheckpointRoutesTest, ItsNodeMaySayThatThereIsNone) {
+  EXPECT_EQ(post("/unkept", R"({"why": "it isn't there any more"})").status, 200);
+  EXPECT_EQ(post("/unkept", R"({"shared": true})").status, 200);
+  ASSERT_EQ(told_.size(), 2U);
+  EXPECT_EQ(told_[0].keeping, Keeping::unkept);
+  EXPECT_EQ(told_[0].text, "it isn't there any more");
+  EXPECT_EQ(told_[1].keeping, Keeping::shared);
+}
+
+TEST_F(CheckpointRoutesTest, WhatIsNotAskedForIsRefused) {
+  for (const auto* query : {"?job=1&born=2&number=0&report=8", "?job=1&born=1&number=0&report=9",
+                            "?job=2&born=2&number=0&report=9"})
+    for (const auto* what : {"", "/pieces", "/unkept"})
+      EXPECT_EQ(post(what, manifest("one"), query).status, 409) << what << query;
+  EXPECT_EQ(post("", manifest("one"), "").status, 400);
+  EXPECT_EQ(post("", "nonsense").status, 400);
+  EXPECT_EQ(post("/pieces", "nonsense").status, 400);
+  EXPECT_EQ(post("/unkept", "nonsense").status, 400);
+  EXPECT_TRUE(told_.empty());
+}
+
+TEST_F(CheckpointRoutesTest, ItsOwnerSendsNone) {
+  EXPECT_EQ(world_.ask_now(kOwner, "POST", "/v1/checkpoints" + std::string(kAsked), manifest("one"))
+                .status,
+            403);
+}
+
+}  // namespace
+}  // namespace paceline
