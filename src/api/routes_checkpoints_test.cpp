@@ -12,13 +12,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr std::uint32_t kOwner = 40'001;
+constexpr std::uint32_t kSaver = 40'001;
 constexpr std::string_view kAsked = "?job=1&born=2&number=0&report=9";
 
 class CheckpointRoutesTest : public ::testing::Test {
  protected:
   CheckpointRoutesTest() {
-    EXPECT_EQ(world_.ask_later(kOwner, "POST", "/v1/jobs", submission()).status, 201);
+    EXPECT_EQ(world_.ask_later(kSaver, "POST", "/v1/jobs", submission()).status, 201);
   }
   static std::string manifest(const std::string& text) {
     Manifest made{{{"a.pt", 0644, text.size(), to_hex(sha256(text))}}, {}, {}};
@@ -100,7 +100,7 @@ TEST_F(CheckpointRoutesTest, WhatIsNotAskedForIsRefused) {
 }
 
 TEST_F(CheckpointRoutesTest, ItsOwnerSendsNone) {
-  EXPECT_EQ(world_.ask_now(kOwner, "POST", "/v1/checkpoints" + std::string(kAsked), manifest("one"))
+  EXPECT_EQ(world_.ask_now(kSaver, "POST", "/v1/checkpoints" + std::string(kAsked), manifest("one"))
                 .status,
             403);
 }

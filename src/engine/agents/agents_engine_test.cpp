@@ -653,6 +653,17 @@ TEST_F(KeepingTest, AStartElsewhereIsToldOfTheCopy) {
   EXPECT_EQ(starts[0].worker.checkpoint, "/jobs/1-a/c.pt");
 }
 
+TEST_F(KeepingTest, WhatALostNodeDidNotSendIsLost) {
+  host().node.lease = seconds{60};
+  const JobId job = saved();
+  disconnect(0);
+  pass(lost_after(seconds{60}) + seconds{1});
+  run_until_quiet();
+  ASSERT_EQ(told_of<CheckpointKept>().size(), 1U);
+  EXPECT_EQ(told_of<CheckpointKept>()[0].keeping, Keeping::lost);
+  EXPECT_FALSE(world.job(job).checkpoint);
+}
+
 TEST_F(KeepingTest, WhoseOwnerWantsNoneKeptIsNotAskedFor) {
   connect(0);
   const JobId job = run("1 checkpoint_store=none");
