@@ -37,7 +37,7 @@ Result<std::string> sender_of(const ApiContext& context, const HttpRequest& requ
 
 Result<Sent> read_sent(const ApiContext& context, const HttpRequest& request, const Principal& by) {
   if (!context.options.checkpoints || context.options.ships == nullptr)
-    return fail(ErrorCode::unavailable, "No checkpoints are kept here.", "", Retry::useless);
+    return fail(ErrorCode::conflict, "No checkpoints are kept here.");
   auto node = sender_of(context, request, by);
   if (!node) return fail(std::move(node.error()));
   Sent sent{std::move(*node), {}, 0, 0};

@@ -15,7 +15,7 @@ using testing::World;
 class KeptCheckpoints : public ::testing::Test {
  protected:
   // A job that runs on the first node, with one worker.
-  KeptCheckpoints() { job_ = world_.run("1..4 elastic=restart", 1); }
+  KeptCheckpoints() { job_ = world_.run("1..8 elastic=restart", 1); }
 
   [[nodiscard]] const Job& job() const { return world_.job(job_); }
   [[nodiscard]] std::string node_of(std::uint32_t id) const {
@@ -140,7 +140,7 @@ TEST_F(KeptCheckpoints, WithItsNodeItIsLost) {
   save(1);
   world_.ended(job_);
   const JobId other = JobId{job_.value + 1};
-  world_.killed(other);
+  world_.started(other);
   world_.ended(other);
   world_.node_down(node_of(0));
   EXPECT_TRUE(job().checkpoint) << "it may come back";
