@@ -48,6 +48,9 @@ Result<Sent> read_sent(const ApiContext& context, const HttpRequest& request, co
   query.whole("number", number, 0, kNumberMax);
   query.whole("report", sent.report, 0, std::numeric_limits<std::uint64_t>::max());
   if (auto read = query.finish(); !read) return fail(std::move(read.error()));
+  if (sent.by.job.value == 0)
+    return fail(ErrorCode::invalid, "Whose checkpoint it is, isn't said.",
+                "Say job, born, number and report, as the server asked for it.");
   sent.by.number = static_cast<std::int32_t>(number);
   const Job* job = context.state().find_job(sent.by.job);
   if (job == nullptr || !context.options.checkpoints->wants(sent.node, sent.by, sent.report))

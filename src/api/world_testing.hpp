@@ -71,6 +71,7 @@ class World {
       EXPECT_TRUE(controller->step().has_value());
       ships.emplace(loop.io(), *controller, ships_in(folder.path()));
       ApiOptions options{.directory = folder.path(), .version = "1", .uid = server_uid};
+      if (limits) options.limits = *limits;
       options.leave = [this] { left.set_value(); };
       options.may_notify = [](const Notify&) { return Result<void>(); };
       options.identify = std::move(identify);

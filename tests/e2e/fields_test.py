@@ -85,7 +85,7 @@ JOB = Answer(
     "min_run_seconds stop_loss resize_loss expect_seconds expect_samples expect_speeds deadline_at remaining.{seconds,low_seconds,high_seconds,from} "
     "asked.{by,since,stops_at} waited_seconds ran_seconds paused_seconds slot_seconds lost_slot_seconds." + BILL +
     " exit_code cause ending",
-    owners="command directory shipped.{ship,files,bytes}? metrics.* checkpoint.{path,step,samples,acknowledged_at,node,kept,unkept} "
+    owners="command directory shipped.{ship,files,bytes}? metrics.* checkpoint.{path,step,samples,acknowledged_at,node,kept} checkpoint.unkept? "
            "model.{node,path,sha256,bytes,step,samples,published_at} warnings[].{code,text}?")
 WHY = Answer("id state reason lines[] waits.{passed_over,passed_by[],patience_until,kept.{slots,free,last_job,free_at}} "
              "changes[].{change,slots,starts_at}? position starts_after? {expected_start,expected_end}.{at,earliest,latest,known}")
@@ -195,7 +195,7 @@ ROUTES = {
 
 # Of each kind of event, beside seq, at and kind. Fields without a value are left out.
 EVENTS = {kind: Answer("seq at kind " + fields, owners) for kind, (fields, owners) in {
-    "node_up": ("node spec.{name,address,cpus,memory_bytes,machine,rack,switch,labels.*} spec.ports.{first,end} spec.refusal.{why,until}? spec.{only_user,strangers[],lease_seconds,reach_port,reach_nonce}? "
+    "node_up": ("node spec.{name,address,cpus,memory_bytes,machine,rack,switch,labels.*} spec.ports.{first,end} spec.refusal.{why,until}? spec.{only_user,strangers[],lease_seconds,reach_port,reach_nonce}? spec.keeps "
                 "spec.slots[].{kind,model,usable} spec.slots[].{uuid,memory_bytes,note,island,numa}?", ""),
     "node_down": ("node?", ""),
     "job_submitted": (
@@ -216,7 +216,10 @@ EVENTS = {kind: Answer("seq at kind " + fields, owners) for kind, (fields, owner
     "gang_stands": ("job generation", ""),
     "newcomers_late": ("job generation", ""),
     "worker_ended": ("job generation rank unseen_seconds? ending.{cause,exit_code,at} ending.signal", "ending.message"),
-    "checkpoint_acknowledged": ("", "seq at kind job generation checkpoint.{path,step,samples?,acknowledged_at}"),
+    "checkpoint_acknowledged": ("", "seq at kind job generation checkpoint.{path,step,samples?,acknowledged_at} "
+                                    "checkpoint.place.{node,report,by.{job,generation,rank}} checkpoint.place.{inside,ship,unkept}?"),
+    "checkpoint_kept": ("", "seq at kind job keeping checkpoint.{path,step,samples?,acknowledged_at} "
+                            "checkpoint.place.{node,report,by.{job,generation,rank}} checkpoint.place.{inside,ship,unkept}?"),
     "model_published": ("", "seq at kind job generation model.{node,path,sha256,bytes,step,samples,published_at}"),
     "progress": ("", "seq at kind job generation progress.{step,total_steps,samples,position,epoch,total_epochs,step_seconds,"
                      "learning_rate,metrics.*,reported_at} target_delivered? target_reached?"),
@@ -232,9 +235,9 @@ EVENTS = {kind: Answer("seq at kind " + fields, owners) for kind, (fields, owner
     "plan": ("round policy build asked[].{job,by,stops_at} changes[].{kind,job,generation,placement[].{node,slots[]},reason_code,"
              "reason_numbers[],reason_text,trade,beneficiary,workers,reason}", ""),
 }.items()}
-OWNERS_EVENTS = {"progress", "checkpoint_acknowledged", "model_published", "job_warned"}
+OWNERS_EVENTS = {"progress", "checkpoint_acknowledged", "checkpoint_kept", "model_published", "job_warned"}
 UNLIKE_HERE = {"node_down", "drain_began", "clock_set", "jobs_forgotten", "nodes_retired", "journal_accepted",
-               "job_warned", "worker_ready", "gang_stands", "newcomers_late"}  # kinds that nothing in this test brings about
+               "job_warned", "worker_ready", "gang_stands", "newcomers_late", "checkpoint_kept"}  # kinds that nothing in this test brings about
 
 REPORT = {"step": 10, "total_steps": 1000, "epoch": 0.1, "total_epochs": 10, "samples": 640, "step_seconds": 0.1,
           "learning_rate": 0.01, "position": 640, "accuracy": 0.1, f"{SECRET}_loss": 0.5}
