@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "api/api.hpp"
-#include "api/node_book.hpp"
+#include "joining/node_book.hpp"
 #include "api/token_book.hpp"
 #include "clock/clock.hpp"
 #include "files/fd.hpp"

@@ -1,4 +1,4 @@
-#include "api/node_book.hpp"
+#include "api/node_book_file.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -23,11 +23,11 @@ Newcomer machine(std::string id, char key = '1') {
   return {.id = id, .machine = "machine of " + id, .key = digest_of(key)};
 }
 
-class NodeBookTest : public ::testing::Test {
+class NodeBookFileTest : public ::testing::Test {
  protected:
   [[nodiscard]] std::filesystem::path file() const { return folder_.path() / "nodes"; }
   [[nodiscard]] NodeBook open() const {
-    auto book = NodeBook::open(file());
+    auto book = open_node_book(file());
     EXPECT_TRUE(book) << book.error().message;
     return std::move(*book);
   }
@@ -59,20 +59,7 @@ class NodeBookTest : public ::testing::Test {
   TempFolder folder_;
 };
 
-TEST_F(NodeBookTest, AMachineJoinsByAnInvitationAndIsKnown) {
-  NodeBook book = open();
-  ASSERT_EQ(book.invite(invitation('a'))->id, 1U);
-  const auto serial = book.join(digest_of('a'), machine("gpu-3"), kInvitedAt);
-  ASSERT_TRUE(serial) << serial.error().message;
-  EXPECT_EQ(*serial, 1U);
-  const auto node = book.known("gpu-3", 1);
-  ASSERT_TRUE(node);
-  EXPECT_EQ(node->id, "gpu-3");
-  EXPECT_EQ(node->serial, 1U);
-  EXPECT_EQ(node->place, invitation('a').place);
-}
-
-TEST_F(NodeBookTest, KeepsAllOverARestart) {
+TEST_F(NodeBookFileTest, KeepsAllOverARestart) {
   NodeBook book = joined();
   ASSERT_TRUE(book.join(digest_of('a'), machine("gpu-4"), kInvitedAt));
   ASSERT_TRUE(book.remove("gpu-4", kInvitedAt + kHour));
@@ -84,36 +71,8 @@ TEST_F(NodeBookTest, KeepsAllOverARestart) {
   EXPECT_EQ(again.invite(invitation('b'))->id, 2U);
 }
 
-TEST_F(NodeBookTest, UnknownExpiredAndUsedUpAreToldApart) {
-  NodeBook book = open();
-  ASSERT_TRUE(book.invite(invitation('a')));
-  const auto refused = [&](char c, WallTime now) {
-    const auto serial = book.join(digest_of(c), machine("gpu-9"), now);
-    EXPECT_FALSE(serial);
-    EXPECT_EQ(serial.error().code, ErrorCode::forbidden);
-    EXPECT_THAT(serial.error().hint, HasSubstr("paceline node invite"));
-    return serial.error().message;
-  };
-  EXPECT_THAT(refused('b', kInvitedAt), HasSubstr("doesn't know this join token"));
-  EXPECT_THAT(refused('a', kInvitedAt + kHour), HasSubstr("expired at 2025-11-20 11:55:00 UTC"));
-  ASSERT_TRUE(book.join(digest_of('a'), machine("gpu-3"), kInvitedAt + kHour - Duration{1}));
-  EXPECT_THAT(refused('a', kInvitedAt), HasSubstr("was used up"));
-  ASSERT_TRUE(book.revoke(1));
-  EXPECT_THAT(refused('a', kInvitedAt), HasSubstr("doesn't know this join token"));
-  EXPECT_TRUE(book.known("gpu-3", 1)) << "nodes that joined by it stay";
-}
-
-TEST_F(NodeBookTest, AnInvitationHoldsForAsManyAsItSays) {
-  NodeBook book = open();
-  ASSERT_TRUE(book.invite(invitation('a', 3)));
-  for (int i = 0; i < 3; ++i)
-    EXPECT_TRUE(book.join(digest_of('a'), machine(fmt::format("gpu-{}", i)), kInvitedAt));
-  EXPECT_FALSE(book.join(digest_of('a'), machine("gpu-3"), kInvitedAt));
-  EXPECT_EQ(book.nodes().size(), 3U);
-}
-
 // The answer may be lost on its way; the machine asks again for the same key.
-TEST_F(NodeBookTest, WhoAsksAgainIsAnsweredAlikeAndUsesNothingUp) {
+TEST_F(NodeBookFileTest, WhoAsksAgainIsAnsweredAlikeAndUsesNothingUp) {
   NodeBook book = open();
   ASSERT_TRUE(book.invite(invitation('a')));
   ASSERT_TRUE(book.join(digest_of('a'), machine("gpu-3"), kInvitedAt));
@@ -127,80 +86,7 @@ TEST_F(NodeBookTest, WhoAsksAgainIsAnsweredAlikeAndUsesNothingUp) {
   EXPECT_FALSE(book.join(digest_of('b'), machine("gpu-3"), kInvitedAt)) << "another invitation";
 }
 
-TEST_F(NodeBookTest, ANameIsOneMachines) {
-  NodeBook book = joined();
-  auto other = machine("gpu-3");
-  other.machine = "another";
-  const auto refused = book.join(digest_of('a'), other, kInvitedAt);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, ErrorCode::conflict);
-  EXPECT_EQ(refused.error().message, "A node 'gpu-3' joined already.");
-  EXPECT_THAT(refused.error().hint, HasSubstr("paceline node remove gpu-3"));
-  EXPECT_THAT(refused.error().hint, HasSubstr("--node NAME"));
-  EXPECT_EQ(book.invitations().at(1).uses_left, 9U) << "a refusal uses nothing up";
-}
-
-TEST_F(NodeBookTest, AMachineHasOneName) {
-  NodeBook book = joined();
-  auto same = machine("gpu-4");
-  same.machine = machine("gpu-3").machine;
-  const auto refused = book.join(digest_of('a'), same, kInvitedAt);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, ErrorCode::conflict);
-  EXPECT_THAT(refused.error().message, HasSubstr("as 'gpu-3'"));
-  auto unknown = machine("gpu-4");
-  unknown.machine.clear();
-  EXPECT_TRUE(book.join(digest_of('a'), unknown, kInvitedAt))
-      << "a machine that doesn't know which it is";
-  unknown.id = "gpu-5";
-  EXPECT_TRUE(book.join(digest_of('a'), unknown, kInvitedAt)) << "and another one";
-}
-
-TEST_F(NodeBookTest, ARemovedNodeIsNotTakenAndItsNameIsFree) {
-  NodeBook book = joined();
-  const auto removed = book.remove("gpu-3", kInvitedAt + kHour);
-  ASSERT_TRUE(removed);
-  EXPECT_EQ(removed->serial, 1U);
-  const auto refused = book.known("gpu-3", 1);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, ErrorCode::forbidden);
-  EXPECT_EQ(refused.error().message, "Node 'gpu-3' was removed at 2025-11-20 11:55:00 UTC.");
-  ASSERT_TRUE(book.invite(invitation('b')));
-  EXPECT_EQ(*book.join(digest_of('b'), machine("gpu-3", '2'), kInvitedAt), 2U);
-  EXPECT_TRUE(book.known("gpu-3", 2));
-  EXPECT_THAT(book.known("gpu-3", 1).error().message, HasSubstr("Another machine has joined"));
-  EXPECT_FALSE(book.known("gpu-3", 3)) << "of a book that is newer than this one";
-}
-
-TEST_F(NodeBookTest, OnlyWhatIsThereIsRevokedAndRemoved) {
-  NodeBook book = joined();
-  EXPECT_EQ(book.revoke(7).error().code, ErrorCode::not_found);
-  EXPECT_EQ(book.remove("gpu-7", kInvitedAt).error().code, ErrorCode::not_found);
-  EXPECT_THAT(book.known("gpu-7", 1).error().message, HasSubstr("doesn't know the node 'gpu-7'"));
-  ASSERT_TRUE(book.remove("gpu-3", kInvitedAt));
-  EXPECT_THAT(book.remove("gpu-3", kInvitedAt).error().message, HasSubstr("removed already"));
-}
-
-TEST_F(NodeBookTest, ForgetsWhatCanMatterNoMore) {
-  NodeBook book = joined();
-  ASSERT_TRUE(book.remove("gpu-3", kInvitedAt));
-  auto later = invitation('b', 10);
-  later.made_at = later.expires_at = kInvitedAt + kHour + NodeBook::kToldExpired;
-  later.expires_at += kCertificateLifetime * 2;
-  ASSERT_TRUE(book.invite(later));
-  EXPECT_TRUE(book.invitations().contains(1));
-  later.digest = digest_of('c');
-  later.made_at += Duration{1};
-  ASSERT_TRUE(book.invite(later));
-  EXPECT_FALSE(book.invitations().contains(1));
-  ASSERT_TRUE(book.join(digest_of('b'), machine("gpu-4"), kInvitedAt + kCertificateLifetime));
-  EXPECT_TRUE(book.nodes().contains("gpu-3")) << "a certificate of it may still hold";
-  ASSERT_TRUE(
-      book.join(digest_of('b'), machine("gpu-5"), kInvitedAt + kCertificateLifetime + 25 * kHour));
-  EXPECT_FALSE(book.nodes().contains("gpu-3"));
-}
-
-TEST_F(NodeBookTest, InvitationsAreBounded) {
+TEST_F(NodeBookFileTest, InvitationsAreBounded) {
   NodeBook book = open();
   // Kept in one piece, so that a thousand files needn't be written.
   std::string list;
@@ -220,7 +106,7 @@ TEST_F(NodeBookTest, InvitationsAreBounded) {
   EXPECT_EQ(book.invite(invitation('a'))->id, 1001U);
 }
 
-TEST_F(NodeBookTest, NodesAreBounded) {
+TEST_F(NodeBookFileTest, NodesAreBounded) {
   std::string list;
   for (std::size_t i = 0; i < NodeBook::kNodesMax; ++i) {
     list += fmt::format(R"({}{{"id":"n{}","key":"1","serial":1,"invitation":1,"joined_at":1}})",
@@ -237,7 +123,7 @@ TEST_F(NodeBookTest, NodesAreBounded) {
 }
 
 // A server that dies here has told nobody: the machine asks again, and is answered as before.
-TEST_F(NodeBookTest, NothingChangesWhereItCannotBeKept) {
+TEST_F(NodeBookFileTest, NothingChangesWhereItCannotBeKept) {
   NodeBook book = joined();
   const auto before = book.nodes();
   std::filesystem::remove_all(folder_.path());
@@ -252,7 +138,7 @@ TEST_F(NodeBookTest, NothingChangesWhereItCannotBeKept) {
   EXPECT_FALSE(book.invitation(digest_of('b'), kInvitedAt));
 }
 
-TEST_F(NodeBookTest, WhatDoesNotFitTogetherIsRefused) {
+TEST_F(NodeBookFileTest, WhatDoesNotFitTogetherIsRefused) {
   const std::pair<std::string, std::string> changes[] = {
       {R"("last_invitation":1)", R"("last_invitation":0)"},
       {R"("uses_left":9)", R"("uses_left":-1)"},
@@ -266,7 +152,7 @@ TEST_F(NodeBookTest, WhatDoesNotFitTogetherIsRefused) {
     std::filesystem::remove(file());
     (void)joined();
     write_changed(from, to);
-    const auto read = NodeBook::open(file());
+    const auto read = open_node_book(file());
     ASSERT_FALSE(read) << to;
     EXPECT_EQ(read.error().code, ErrorCode::data);
     EXPECT_THAT(read.error().hint, HasSubstr("paceline node invite"));
