@@ -23,6 +23,7 @@ struct KnownNode {
   std::string id = {};
   std::uint64_t serial = 0;
   NodePlace place = {};
+  std::string boot = {};  // of its machine, from which it was heard last; empty: it never was
 };
 
 // The node's own word counts where the invitation says nothing.

@@ -132,12 +132,16 @@ Result<std::uint64_t> NodeBook::join(std::string_view digest, const Newcomer& ne
   if (repeats(by, newcomer)) return serial;
   Pages next = pages_;
   forget_past(next.nodes, now);
+  const auto before = next.nodes.find(newcomer.id);
+  const bool same = before != next.nodes.end() && before->second.as.machine == newcomer.machine;
+  std::string boot = same ? before->second.boot : std::string();
   --next.invitations.at(by.id).uses_left;
   next.nodes.insert_or_assign(newcomer.id, JoinedNode{.as = newcomer,
                                                       .serial = *serial,
                                                       .invitation = by.id,
                                                       .joined_at = now,
-                                                      .place = by.place});
+                                                      .place = by.place,
+                                                      .boot = std::move(boot)});
   if (auto kept = become(std::move(next)); !kept) return fail(std::move(kept.error()));
   return serial;
 }
@@ -157,6 +161,14 @@ Result<JoinedNode> NodeBook::remove(std::string_view id, WallTime now) {
   return removed;
 }
 
+Result<void> NodeBook::heard(std::string_view id, std::string_view boot) {
+  const auto known = pages_.nodes.find(id);
+  if (known == pages_.nodes.end() || known->second.boot == boot) return {};
+  Pages next = pages_;
+  next.nodes.find(id)->second.boot = boot;
+  return become(std::move(next));
+}
+
 Result<KnownNode> NodeBook::known(std::string_view id, std::uint64_t serial) const {
   const auto found = pages_.nodes.find(id);
   const auto refuse = [](std::string why) {
@@ -170,7 +182,7 @@ Result<KnownNode> NodeBook::known(std::string_view id, std::uint64_t serial) con
     return refuse(fmt::format("Node '{}' was removed at {}.", id, utc_text(*node.removed_at)));
   if (serial != node.serial)
     return refuse(fmt::format("Another machine has joined as '{}' since this one did.", id));
-  return KnownNode{std::string(id), serial, node.place};
+  return KnownNode{std::string(id), serial, node.place, node.boot};
 }
 
 }  // namespace paceline

@@ -54,6 +54,7 @@ struct JoinedNode {
   WallTime joined_at = {};
   NodePlace place = {};
   std::optional<WallTime> removed_at = {};
+  std::string boot = {};  // KnownNode::boot
 
   friend bool operator==(const JoinedNode&, const JoinedNode&) = default;
 };
@@ -95,6 +96,9 @@ class NodeBook {
   Result<std::uint64_t> join(std::string_view digest, const Newcomer& newcomer, WallTime now);
   // No identity of it is taken any more. Errors: not_found; storage.
   Result<JoinedNode> remove(std::string_view id, WallTime now);
+
+  // It was heard from this boot of its machine. Errors: storage.
+  Result<void> heard(std::string_view id, std::string_view boot);
 
   // The node whose identity it is. Errors: forbidden: it never joined, was removed, or has another
   // identity by now.

@@ -176,6 +176,30 @@ TEST_F(NodeBookTest, NothingChangesWhereItCannotBeKept) {
   EXPECT_EQ(*book.join(digest_of('a'), machine("gpu-4"), kInvitedAt), 1U);
 }
 
+TEST_F(NodeBookTest, KeepsFromWhichBootANodeIsHeard) {
+  NodeBook book = joined();
+  EXPECT_EQ(book.known("gpu-3", 1)->boot, "");
+  ASSERT_TRUE(book.heard("gpu-3", "boot-1"));
+  EXPECT_EQ(open().known("gpu-3", 1)->boot, "boot-1");
+  full_ = true;
+  EXPECT_TRUE(book.heard("gpu-3", "boot-1")) << "nothing new is to be kept";
+  EXPECT_EQ(book.heard("gpu-3", "boot-2").error().code, ErrorCode::storage);
+  EXPECT_TRUE(book.heard("gpu-7", "boot-1")) << "of nobody";
+}
+
+TEST_F(NodeBookTest, AMachineThatJoinsAnewIsKnownByItsBootStill) {
+  NodeBook book = joined();
+  ASSERT_TRUE(book.heard("gpu-3", "boot-1"));
+  ASSERT_TRUE(book.remove("gpu-3", kInvitedAt));
+  EXPECT_EQ(*book.join(digest_of('a'), machine("gpu-3", '2'), kInvitedAt), 2U);
+  EXPECT_EQ(book.known("gpu-3", 2)->boot, "boot-1");
+  ASSERT_TRUE(book.remove("gpu-3", kInvitedAt));
+  auto another = machine("gpu-3", '3');
+  another.machine = "another";
+  EXPECT_EQ(*book.join(digest_of('a'), another, kInvitedAt), 3U);
+  EXPECT_EQ(book.known("gpu-3", 3)->boot, "") << "it has nothing to do with the one before";
+}
+
 // The answer may be lost with the server that gave it.
 TEST_F(NodeBookTest, AServerThatStartsAnewAnswersAlike) {
   ASSERT_TRUE(joined().known("gpu-3", 1));

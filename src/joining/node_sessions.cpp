@@ -24,22 +24,41 @@ std::optional<Session> NodeSessions::dialled(Session session, KnownNode node,
   Entry& entry = nodes_[node.id];
   entry.version = version;
   entry.last_heard = now;
+  boots_.try_emplace(node.id, Boot{node.boot, began_});
   sessions_.emplace(session, Dialled{std::move(node)});
   return std::exchange(entry.silent, session);
 }
 
-Result<NodeSessions::Greeted> NodeSessions::greet(Session session, Hello& hello) {
+Result<NodeSessions::Greeted> NodeSessions::greet(Session session, Hello& hello, Time now) {
   Dialled& mine = sessions_.at(session);
   if (hello.node.name != mine.node.id) return fail(another_name(mine.node, hello.node.name));
   if (hello.boot_id.empty()) return fail(ErrorCode::data, "A Hello names no boot of its machine.");
   if (auto one = check_machine(session, hello); !one) return fail(std::move(one.error()));
+  if (auto same = check_boot(mine, hello, now); !same) return fail(std::move(same.error()));
   put_in_place(hello.node, mine.node.place);
   Entry& entry = nodes_.find(mine.node.id)->second;
   if (entry.greeted == session) return Greeted{};
   mine.boot_id = hello.boot_id;
   mine.address = hello.node.address;
   entry.silent.reset();
-  return Greeted{true, std::exchange(entry.greeted, session)};
+  Boot& boot = boots_.find(mine.node.id)->second;
+  boot.heard = now;
+  const bool other_boot = std::exchange(boot.id, hello.boot_id) != hello.boot_id;
+  return Greeted{true, other_boot, std::exchange(entry.greeted, session)};
+}
+
+// Only time tells a machine that was started anew from a copy of one that has lost its connection.
+Result<void> NodeSessions::check_boot(const Dialled& mine, const Hello& hello, Time now) const {
+  const Boot& known = boots_.find(mine.node.id)->second;
+  if (known.id.empty() || known.id == hello.boot_id || now >= known.heard + kOtherBootAfter)
+    return {};
+  return fail(ErrorCode::conflict,
+              fmt::format("Node '{}' was heard a moment ago from another boot of its machine: {} "
+                          "is not heard yet.",
+                          mine.node.id, machine_of(hello.node.address, hello.boot_id)),
+              "A machine that was started anew is heard in a minute. If it is a copy of another "
+              "one, let it join anew with a directory of its own.",
+              Retry::may_help);
 }
 
 // Of two that show one identity, the one that is heard is the node.
@@ -66,7 +85,9 @@ bool NodeSessions::has_greeted(Session session) const {
 const KnownNode& NodeSessions::node_of(Session session) const { return sessions_.at(session).node; }
 
 void NodeSessions::heard(Session session, Time now) {
-  nodes_.find(node_of(session).id)->second.last_heard = now;
+  const std::string& node = node_of(session).id;
+  nodes_.find(node)->second.last_heard = now;
+  if (has_greeted(session)) boots_.find(node)->second.heard = now;
 }
 
 void NodeSessions::over(Session session) {

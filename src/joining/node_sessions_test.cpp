@@ -27,7 +27,7 @@ class NodeSessionsTest : public ::testing::Test {
     return said;
   }
   Result<NodeSessions::Greeted> greet(Session session, Hello said) {
-    return nodes.greet(session, said);
+    return nodes.greet(session, said, now);
   }
   Session dial_and_greet(const std::string& boot) {
     const Session session = dial();
@@ -37,8 +37,8 @@ class NodeSessionsTest : public ::testing::Test {
     return session;
   }
 
-  NodeSessions nodes;
   Time now = kDialledAt;
+  NodeSessions nodes{now};
   std::uint64_t sessions = 0;
   std::optional<Session> ended;
 };
@@ -89,6 +89,49 @@ TEST_F(NodeSessionsTest, ACopyIsRefusedWhileTheFirstIsThere) {
   EXPECT_EQ(nodes.find("gpu-3")->greeted, first);
 }
 
+// Of seeds 20000043 and 20000134: its workers run, and are given up where a copy that knows nothing of them
+// is believed.
+TEST_F(NodeSessionsTest, ACopyIsRefusedWhileTheFirstMayDialAgain) {
+  const Session first = dial_and_greet("boot-1");
+  now += std::chrono::minutes{10};
+  nodes.heard(first, now);
+  nodes.over(first);
+  now += kOtherBootAfter - Duration{1};
+  const auto refused = greet(dial(), hello("boot-2"));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::conflict);
+  EXPECT_EQ(refused.error().retry, Retry::may_help);
+  EXPECT_TRUE(greet(dial(), hello("boot-1"))) << "it is there again";
+}
+
+TEST_F(NodeSessionsTest, AMachineThatWasStartedAnewIsHeardAfterAWhile) {
+  nodes.over(dial_and_greet("boot-1"));
+  now += kOtherBootAfter;
+  const auto greeted = greet(dial(), hello("boot-2"));
+  ASSERT_TRUE(greeted);
+  EXPECT_TRUE(greeted->other_boot) << "to be kept";
+}
+
+TEST_F(NodeSessionsTest, AServerThatStartsAnewGivesTheFirstTimeToDial) {
+  const KnownNode node{.id = "gpu-3", .serial = 1, .boot = "boot-1"};
+  EXPECT_FALSE(greet(dial(node), hello("boot-2")));
+  const auto first = greet(dial(node), hello("boot-1"));
+  ASSERT_TRUE(first);
+  EXPECT_FALSE(first->other_boot);
+}
+
+TEST_F(NodeSessionsTest, ToBeCutOffMakesNoBootForgotten) {
+  const Session first = dial_and_greet("boot-1");
+  nodes.over(first);
+  nodes.forget("gpu-3");
+  EXPECT_FALSE(greet(dial(), hello("boot-2")));
+  EXPECT_TRUE(greet(dial(), hello("boot-1")));
+}
+
+TEST_F(NodeSessionsTest, OneThatWasNeverHeardIsHeardAtOnce) {
+  EXPECT_TRUE(greet(dial(), hello("boot-1"))->other_boot);
+}
+
 TEST_F(NodeSessionsTest, AHelloToldAgainIsNothingNew) {
   const Session session = dial_and_greet("boot-1");
   const auto again = greet(session, hello("boot-1"));
@@ -110,7 +153,7 @@ TEST_F(NodeSessionsTest, WhereItStandsTheInvitationSays) {
   said.node.rack = "mine";
   said.node.network_switch = "s9";
   said.node.labels = {{"disk", "tape"}, {"room", "2"}};
-  ASSERT_TRUE(nodes.greet(session, said));
+  ASSERT_TRUE(nodes.greet(session, said, now));
   EXPECT_EQ(said.node.rack, "r1");
   EXPECT_EQ(said.node.network_switch, "s9");
   EXPECT_EQ(said.node.labels,
