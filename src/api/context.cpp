@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "api/metrics_page.hpp"
-#include "api/node_book.hpp"
 #include "api/token_book.hpp"
 #include "base/utf8.hpp"
 #include "estimate/remaining.hpp"
 #include "http/query.hpp"
+#include "joining/node_book.hpp"
 #include "trust/token.hpp"
 
 namespace paceline {

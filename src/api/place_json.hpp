@@ -1,7 +1,7 @@
 // Where a node stands, as JSON: {"rack", "switch", "labels": {…}}; null: nothing is said.
 #pragma once
 
-#include "link/agent_door.hpp"
+#include "joining/known_node.hpp"
 #include "wire/json.hpp"
 #include "wire/json_writer.hpp"
 

@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-#include "api/node_book.hpp"
+#include "api/node_book_file.hpp"
 #include "api/token_book.hpp"
 #include "api/world_testing.hpp"
 #include "base/rng.hpp"
@@ -345,7 +345,7 @@ class Crowd {
   TempFolder folder_;
   Authority authority_ = authority_in(folder_.path() / "trust", WallTime{});
   TokenBook token_book_ = *TokenBook::open(folder_.path() / "tokens");
-  NodeBook node_book_ = *NodeBook::open(folder_.path() / "nodes");
+  NodeBook node_book_ = *open_node_book(folder_.path() / "nodes");
   World world_{kRootUid, 4, {}, {}, {}, access()};
   const std::vector<RouteRow> rows_ = rows();
   std::map<std::uint32_t, std::uint32_t> owners_;

@@ -9,10 +9,11 @@
 #include <utility>
 
 #include "api/context.hpp"
-#include "api/node_book.hpp"
 #include "api/place_json.hpp"
 #include "base/utf8.hpp"
 #include "http/query.hpp"
+#include "joining/reception.hpp"
+#include "link/agent_door.hpp"
 #include "model/node.hpp"
 #include "trust/authority.hpp"
 #include "trust/certificate_name.hpp"
@@ -144,12 +145,6 @@ Result<JoinWish> read_join(const HttpRequest& request) {
   return wish;
 }
 
-Result<void> may_be_called(const RemoteAccess& server, const std::string& id) {
-  if (std::ranges::find(server.own_nodes, id) == server.own_nodes.end()) return {};
-  return fail(ErrorCode::conflict, fmt::format("The server's own machine is the node '{}'.", id),
-              "Give this machine another name: --node NAME.");
-}
-
 struct NodeIdentity {
   std::string_view node;
   std::uint64_t serial = 0;
@@ -167,7 +162,14 @@ Result<std::string> issue(const RemoteAccess& server, const NodeIdentity& identi
   return json.take();
 }
 
-// The certificate is made before anything is used up, and told of once the node is in the book.
+Reception reception_of(const RemoteAccess& server) {
+  Reception::Ways ways{.book = *server.nodes, .own_nodes = server.own_nodes};
+  if (server.agents != nullptr)
+    ways.cut = [agents = server.agents](std::string_view node) { agents->cut(node); };
+  ways.count_off = server.count_off;
+  return Reception(std::move(ways));
+}
+
 Result<std::string> join(const ApiContext& context, const HttpRequest& request) {
   const auto server = remote(context);
   if (!server) return fail(server.error());
@@ -177,20 +179,21 @@ Result<std::string> join(const ApiContext& context, const HttpRequest& request) 
   const auto wish = read_join(request);
   if (!wish) return fail(wish.error());
   const auto& newcomer = wish->newcomer;
-  if (auto free = may_be_called(**server, newcomer.id); !free) return fail(std::move(free.error()));
-  const auto digest = to_hex(token->digest());
   const auto now = context.wall_now();
-  const auto serial = (*server)->nodes->may_join(digest, newcomer, now);
+  std::string answer;
+  const auto make = [&](std::uint64_t number) -> Result<void> {
+    auto issued = issue(**server, {newcomer.id, number}, wish->request, now);
+    if (!issued) return fail(std::move(issued.error()));
+    answer = std::move(*issued);
+    return {};
+  };
+  const auto serial = reception_of(**server).join({to_hex(token->digest()), newcomer, now}, make);
   if (!serial) return fail(serial.error());
-  auto issued = issue(**server, {newcomer.id, *serial}, wish->request, now);
-  if (!issued) return issued;
-  if (auto joined = (*server)->nodes->join(digest, newcomer, now); !joined)
-    return fail(std::move(joined.error()));
   spdlog::info("Node {} joined from {} (identity {}, invitation {}, version {}).", newcomer.id,
                request.peer.origin, *serial,
                (*server)->nodes->nodes().find(newcomer.id)->second.invitation,
                printable(wish->version));
-  return issued;
+  return answer;
 }
 
 Result<std::string> renew(const ApiContext& context, const HttpRequest& request) {
@@ -211,42 +214,18 @@ Result<std::string> renew(const ApiContext& context, const HttpRequest& request)
 
 // ---- removing ----
 
-// Errors: not_found, but for a node that was removed before, of whose machine more is known now.
-Result<JoinedNode> take_from_book(NodeBook& book, const std::string& id, bool is_off,
-                                  WallTime now) {
-  const auto known = book.nodes().find(id);
-  if (is_off && known != book.nodes().end() && known->second.removed_at) return known->second;
-  return book.remove(id, now);
-}
-
-// What the node is heard to do shows that its machine isn't off. Errors: conflict.
-Result<void> check_off(const ApiContext& context, const std::string& id) {
-  const Node* node = context.state().find_node(id);
-  if (node == nullptr || !node->up) return {};
-  return fail(ErrorCode::conflict, fmt::format("Node '{}' is up, so its machine isn't off.", id),
-              "Turn it off first and wait until it counts as down; or leave out --is-off.");
-}
-
 Result<std::string> remove_node(const ApiContext& context, const HttpRequest& request,
                                 const Principal& by) {
   const auto server = remote(context);
   if (!server) return fail(server.error());
   const auto& id = request.ids.at(0);
-  if (std::ranges::find((*server)->own_nodes, id) != (*server)->own_nodes.end())
-    return fail(ErrorCode::conflict, fmt::format("'{}' is the server's own machine.", id),
-                "It goes with the server: 'paceline down'.");
   bool is_off = false;
   QueryReader query(request);
   query.flag("is_off", is_off);
   if (auto read = query.finish(); !read) return fail(read.error());
-  if (auto ok = is_off ? check_off(context, id) : Result<void>{}; !ok) return fail(ok.error());
-  const auto gone = take_from_book(*(*server)->nodes, id, is_off, context.wall_now());
+  const auto gone =
+      reception_of(**server).remove({id, by.user, is_off, context.wall_now()}, context.state());
   if (!gone) return fail(gone.error());
-  if ((*server)->agents != nullptr) (*server)->agents->cut(id);
-  spdlog::info("{} removed node {}{}.", by.user, id, is_off ? ", whose machine is off" : "");
-  if (is_off && (*server)->count_off && context.state().find_node(id) != nullptr) {
-    if (auto counted = (*server)->count_off(id, by.user); !counted) return fail(counted.error());
-  }
   JsonWriter json;
   json.begin_object().field("name", id).field("serial", gone->serial);
   json.field("joined_at", gone->joined_at).field("removed_at", gone->removed_at).end_object();

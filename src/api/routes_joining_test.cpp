@@ -2,13 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "api/node_book.hpp"
+#include "api/node_book_file.hpp"
 #include "api/token_book.hpp"
 #include "api/world_testing.hpp"
 #include "http/client.hpp"
 #include "http/tcp_socket.hpp"
 #include "http/tls_dialer.hpp"
 #include "http/tls_listener.hpp"
+#include "link/agent_door.hpp"
 #include "trust/identity.hpp"
 #include "trust/testing.hpp"
 #include "trust/token.hpp"
@@ -126,7 +127,7 @@ class JoiningTest : public ::testing::Test {
   TempFolder folder_;
   Authority authority_ = authority_in(folder_.path() / "trust", kJoinedAt);
   TokenBook tokens_ = *TokenBook::open(folder_.path() / "tokens");
-  NodeBook nodes_ = *NodeBook::open(folder_.path() / "nodes");
+  NodeBook nodes_ = *open_node_book(folder_.path() / "nodes");
   NotedAgents agents_;
   World world_{kAdminHere, 4, {}, {}, {}, access()};
 };
@@ -443,7 +444,7 @@ TEST(JoiningWithoutAgents, IsUnavailableForNow) {
   const TempFolder folder;
   const auto authority = authority_in(folder.path() / "trust", kJoinedAt);
   TokenBook tokens = *TokenBook::open(folder.path() / "tokens");
-  NodeBook nodes = *NodeBook::open(folder.path() / "nodes");
+  NodeBook nodes = *open_node_book(folder.path() / "nodes");
   ASSERT_TRUE(nodes.invite(
       {.digest = "x", .expires_at = kJoinedAt + std::chrono::hours{1}, .uses_left = 1}));
   ASSERT_TRUE(nodes.join("x", {.id = "gpu-3"}, kJoinedAt));

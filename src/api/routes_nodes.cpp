@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "api/context.hpp"
-#include "api/node_book.hpp"
 #include "http/query.hpp"
+#include "joining/node_book.hpp"
 #include "wire/json.hpp"
 #include "wire/node_status_json.hpp"
 

@@ -154,7 +154,7 @@ struct AgentBox::Impl {
   }
 
   void watch_identity() {
-    if (clock.wall() >= joined->renew_at() && !renewal.busy()) renew();
+    if (joined->wants_another(clock.wall()) && !renewal.busy()) renew();
     look.after(kLookAtIdentityEvery, [this] { watch_identity(); });
   }
 

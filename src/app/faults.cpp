@@ -22,8 +22,10 @@ faults::EngineUnderTest make_engine(Clock& clock, faults::EngineSources sources,
   options.news_max = bounds.news_max;
   options.newest_report = std::move(sources.newest_report);
   auto engine = std::make_unique<AgentsEngine>(clock, std::move(sources.launches), options);
-  ServerEnd* end = engine.get();
-  return {std::move(engine), end};
+  AgentsEngine& agents = *engine;
+  return {std::move(engine), &agents, [&agents](std::string_view node, std::string_view by) {
+            return agents.count_off(node, by);
+          }};
 }
 
 void write_error(std::string_view text) {

@@ -10,6 +10,7 @@
 #include "cli/client/contexts.hpp"
 #include "files/private_file.hpp"
 #include "http/tls_dialer.hpp"
+#include "joining/entrance.hpp"
 #include "wire/error_json.hpp"
 #include "wire/json.hpp"
 #include "wire/json_writer.hpp"
@@ -57,11 +58,7 @@ Error another_server(const std::filesystem::path& directory, const TcpAddress& a
           Retry::useless};
 }
 
-Error another_node(const Identity& identity, const std::string& node) {
-  return {ErrorCode::conflict,
-          fmt::format("This machine joined as '{}', not as '{}'.", identity.name.node, node),
-          "Leave --node out, or use a directory of its own: --dir DIR.", Retry::useless};
-}
+KeptIdentity kept_of(const Identity& identity) { return {identity.name.node, identity.validity}; }
 
 // ---- what the server answers ----
 
@@ -128,8 +125,7 @@ Result<Identity> join_again(const Options& options, const Identity& kept, WallTi
   if (!same_server(kept, *options.token))
     return fail(another_server(options.directory, *options.join));
   auto joined = join(options, now);
-  const bool serves = kept.validity.until > now && kept.name.node == options.node;
-  if (joined || !serves) return joined;
+  if (joined || !may_go_on(kept_of(kept), options.node, now)) return joined;
   spdlog::warn("{} The identity that this machine has is used.", joined.error().message);
   return kept;
 }
@@ -157,13 +153,11 @@ Result<void> check_server(const Options& options, const Identity& kept) {
 Result<Identity> find_identity(const Options& options, WallTime now) {
   auto kept = JoinedServer::kept(options.directory);
   if (!kept) return fail(std::move(kept.error()));
-  if (*kept && (*kept)->name.node != options.node && !options.token)
-    return fail(another_node(**kept, options.node));
-  if (*kept && options.token) return join_again(options, **kept, now);
-  if (options.token) return join(options, now);
-  if (!*kept)
-    return fail(ErrorCode::invalid, "This machine has not joined a server.",
-                "Let 'paceline node invite' on the server print the line to paste here.");
+  const auto entrance = entrance_of(*kept ? std::optional(kept_of(**kept)) : std::nullopt,
+                                    options.node, options.token.has_value());
+  if (!entrance) return fail(entrance.error());
+  if (*entrance == Entrance::joins_again) return join_again(options, **kept, now);
+  if (*entrance == Entrance::joins) return join(options, now);
   if (options.join) {
     if (auto same = check_server(options, **kept); !same) return fail(std::move(same.error()));
   }
@@ -189,15 +183,11 @@ Result<JoinedServer> JoinedServer::take(Options options, WallTime now) {
 }
 
 std::optional<Error> JoinedServer::flaw(WallTime now) const {
-  const auto& validity = identity_.validity;
-  if (now < validity.until) return {};
-  return Error{ErrorCode::forbidden,
-               fmt::format("The identity of node '{}' ran out on {}, by this machine's clock.",
-                           node(), utc_text(validity.until)),
-               fmt::format("If the clock is right, 'paceline node remove {}' on the server, then "
-                           "let 'paceline node invite' print the line to join anew.",
-                           node()),
-               Retry::useless};
+  return flaw_of(kept_of(identity_), now);
+}
+
+bool JoinedServer::wants_another(WallTime now) const {
+  return paceline::wants_another(kept_of(identity_), now);
 }
 
 ServerAddress JoinedServer::server(std::function<int()> interrupted) const {

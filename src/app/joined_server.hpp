@@ -3,7 +3,7 @@
 //
 //   auto joined = JoinedServer::take({.directory = dir, .join = at, .token = token, …}, clock.wall());
 //   ServerAddress server = joined->server(interrupted);
-//   if (clock.wall() >= joined->renew_at()) …   // renew(), in a thread: it waits for the server
+//   if (joined->wants_another(clock.wall())) …   // renew(), in a thread: it waits for the server
 #pragma once
 
 #include <filesystem>
@@ -43,6 +43,8 @@ class JoinedServer {
   [[nodiscard]] const std::string& node() const { return identity_.name.node; }
   [[nodiscard]] const TcpAddress& at() const { return at_; }
   [[nodiscard]] WallTime renew_at() const { return identity_.validity.renew_at(); }
+  // Is it time for renew()?
+  [[nodiscard]] bool wants_another(WallTime now) const;
   // Nothing: it holds.
   [[nodiscard]] std::optional<Error> flaw(WallTime now) const;
 

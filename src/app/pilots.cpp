@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "api/node_book.hpp"
+#include "joining/node_book.hpp"
 #include "link/agent_door.hpp"
 #include "plan/draining.hpp"
 #include "trust/token.hpp"

@@ -6,6 +6,8 @@
 #include <boost/asio/io_context.hpp>
 #include <utility>
 
+#include "api/node_book_file.hpp"
+
 namespace paceline {
 namespace {
 
@@ -37,7 +39,7 @@ Result<RemoteDoor::Kept> RemoteDoor::read(const std::filesystem::path& directory
   if (!authority) return fail(std::move(authority.error()));
   auto tokens = TokenBook::open(directory / "tokens");
   if (!tokens) return fail(std::move(tokens.error()));
-  auto nodes = NodeBook::open(directory / "nodes");
+  auto nodes = open_node_book(directory / "nodes");
   if (!nodes) return fail(std::move(nodes.error()));
   return Kept{std::move(*authority), std::move(*tokens), std::move(*nodes)};
 }
@@ -62,6 +64,12 @@ RemoteAccess RemoteDoor::access(AgentDoor* agents) {
           .issuer = &kept_.authority,
           .own_nodes = own_nodes_,
           .agents = agents};
+}
+
+void RemoteDoor::keep_boot(const std::string& node, const std::string& boot) {
+  if (auto kept = kept_.nodes.heard(node, boot); !kept)
+    spdlog::warn("Node {} is heard from another boot of its machine, which can't be kept: {}", node,
+                 kept.error().message);
 }
 
 Result<void> RemoteDoor::serve(Router router, ServerOptions options) {

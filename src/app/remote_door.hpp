@@ -17,13 +17,13 @@
 #include <vector>
 
 #include "api/api.hpp"
-#include "api/node_book.hpp"
 #include "api/token_book.hpp"
 #include "clock/clock.hpp"
 #include "files/fd.hpp"
 #include "http/server.hpp"
 #include "http/tcp_socket.hpp"
 #include "http/tls_listener.hpp"
+#include "joining/node_book.hpp"
 #include "loop/timer.hpp"
 #include "trust/authority.hpp"
 
@@ -46,6 +46,8 @@ class RemoteDoor {
 
   // `agents` serves nodes that dial in, and outlives the API; nullptr: none may for now.
   [[nodiscard]] RemoteAccess access(AgentDoor* agents = nullptr);
+  // Keeps from which boot of its machine a node is heard.
+  void keep_boot(const std::string& node, const std::string& boot);
   // "gpu-box:7443"
   [[nodiscard]] const std::string& address() const { return address_; }
 

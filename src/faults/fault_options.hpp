@@ -23,6 +23,8 @@ namespace paceline::faults {
 struct EngineUnderTest {
   std::unique_ptr<Engine> engine;
   ServerEnd* end = nullptr;
+  // As Reception::Ways says of it.
+  std::function<Result<void>(std::string_view node, std::string_view by)> count_off = {};
 };
 // What the engine holds to, as AgentsEngine::Options says.
 struct EngineBounds {

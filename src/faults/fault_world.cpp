@@ -9,8 +9,12 @@
 
 #include "faults/faulty_machine.hpp"
 #include "faults/faulty_server.hpp"
+#include "faults/gate.hpp"
+#include "faults/joiner.hpp"
+#include "faults/keepers.hpp"
 #include "faults/log_tap.hpp"
 #include "faults/misfortunes.hpp"
+#include "faults/node_watch.hpp"
 #include "faults/people.hpp"
 #include "faults/scene.hpp"
 #include "faults/strangers.hpp"
@@ -28,6 +32,11 @@ const Time kBegin = time_from_us(1'700'000'000'000'000);
 constexpr std::uint64_t kEventsMax = 1'000'000;
 
 constexpr LinkHabits kBadLink{0.1, 0.1, 300ms, 3s, false};
+
+// Where certificates hold for minutes, clocks are wrong by seconds.
+constexpr std::int64_t kClockErrorsBy = 10'000;
+constexpr Duration kClocksErr = 20s;        // by so much certificates begin earlier
+constexpr std::int64_t kLooksOfALife = 50;  // for one that runs out
 
 NodeSpec draw_node(std::uint64_t number, Rng& rng) {
   NodeSpec node{fmt::format("box-{}", number),
@@ -64,7 +73,10 @@ class FaultWorld {
  private:
   void build();
   void connect();
-  void build_machine(NodeSpec node);
+  FaultyMachine& build_machine(NodeSpec node, std::string boots = {});
+  void build_gate();
+  void let_join(FaultyMachine& machine);
+  void build_copy();
   void run_events();
   void heal();
   [[nodiscard]] bool at_rest() const;
@@ -82,17 +94,28 @@ class FaultWorld {
   std::optional<People> people_;
   Misfortunes misfortunes_;
   std::optional<Strangers> strangers_;
+
+  // ---- where machines join ----
+  NodeWatch watch_{scene_};
+  std::optional<Gate> gate_;
+  std::deque<Joiner> joiners_;
+  std::optional<Keepers> keepers_;
+  const FaultyMachine* copy_ = nullptr;
 };
 
 void FaultWorld::build() {
   std::optional<Rng> ports = habits_.ports;
   People::Habits people{habits_.jobs, habits_.every, 0, parts_.scripts};
-  for (std::uint64_t i = 0; i < habits_.machines; ++i) {
+  const auto& joining = habits_.joining;
+  if (joining) build_gate();
+  for (std::uint64_t i = 0; i < habits_.machines + (joining ? joining->more : 0); ++i) {
     NodeSpec node = draw_node(i, scene_.rng);
     if (ports) node.ports = draw_ports(*ports);
     people.slots += static_cast<std::int32_t>(node.slots.size());
-    build_machine(std::move(node));
+    FaultyMachine& machine = build_machine(std::move(node));
+    if (joining && (i > 0 || !joining->own_machine)) let_join(machine);
   }
+  if (joining && joining->copy) build_copy();
   if (habits_.twin) {
     NodeSpec node = machines_.front().host().describe();
     node.machine = "twin";
@@ -103,16 +126,40 @@ void FaultWorld::build() {
   people_.emplace(scene_.queue, scene_.ledger, Rng(scene_.rng.next()), std::move(people));
 }
 
-void FaultWorld::build_machine(NodeSpec node) {
-  FaultyMachine::Options options{kBadLink, habits_.unstored_max};
+FaultyMachine& FaultWorld::build_machine(NodeSpec node, std::string boots) {
+  FaultyMachine::Options options{kBadLink, habits_.unstored_max, std::move(boots)};
   node.lease = habits_.lease;
   options.link.as_text = habits_.frames_as_text;
-  machines_.emplace_back(scene_, parts_.make_clock, std::move(node), options, sessions_);
+  return machines_.emplace_back(scene_, parts_.make_clock, std::move(node), options, sessions_);
+}
+
+void FaultWorld::build_gate() {
+  scene_.clock_errors_by = kClockErrorsBy;
+  JoiningHabits joining = *habits_.joining;
+  Gate::Habits gate{joining.lifetime, kClocksErr, joining.own_machine ? "box-0" : ""};
+  gate_.emplace(scene_, server_, watch_, std::move(gate), Rng(joining.rng.next()));
+  keepers_.emplace(scene_, *gate_, Keepers::Habits{habits_.every}, Rng(joining.rng.next()));
+}
+
+void FaultWorld::let_join(FaultyMachine& machine) {
+  const Joiner::Habits habits{habits_.joining->lifetime / kLooksOfALife};
+  keepers_->add(joiners_.emplace_back(scene_, *gate_, machine, habits));
+}
+
+// Of the first that joins; its disk is copied when it comes.
+void FaultWorld::build_copy() {
+  NodeSpec node = joiners_.front().machine().host().describe();
+  FaultyMachine& machine = build_machine(node, "copy of " + node.name);
+  copy_ = &machine;
+  const Joiner::Habits habits{habits_.joining->lifetime / kLooksOfALife};
+  keepers_->add_copy(joiners_.emplace_back(scene_, *gate_, machine, habits));
 }
 
 void FaultWorld::connect() {
   server_.on_here([this](Controller* controller, ServerEnd* end) {
-    for (FaultyMachine& machine : machines_) machine.link().set_server(end);
+    for (FaultyMachine& machine : machines_)
+      if (!machine.joins()) machine.link().set_server(end);
+    if (gate_) gate_->set_server(controller, end);
     people_->set_server(controller);
   });
   server_.on_send([this](const ServerFrame& frame) {
@@ -129,6 +176,8 @@ FaultReport FaultWorld::run() {
   });
   server_.start();
   for (FaultyMachine& machine : machines_) machine.start();
+  if (gate_) gate_->begin();
+  if (keepers_) keepers_->begin();
   people_->begin();
   if (options_.misfortunes) misfortunes_.begin();
   if (strangers_) strangers_->begin();
@@ -136,6 +185,7 @@ FaultReport FaultWorld::run() {
   run_events();
   if (server_.controller() != nullptr && ledger.faults().empty()) {
     server_.check_rest();
+    if (keepers_) keepers_->check_rest();
     if (has_claims()) ledger.wrong(scene_.queue.now(), "a claim was not discarded");
   }
   return report();
@@ -153,14 +203,16 @@ void FaultWorld::run_events() {
 }
 
 bool FaultWorld::has_claims() const {
-  return std::ranges::any_of(
-      machines_, [](const FaultyMachine& machine) { return machine.host().claim_count() > 0; });
+  return std::ranges::any_of(machines_, [this](const FaultyMachine& machine) {
+    return &machine != copy_ && machine.host().claim_count() > 0;
+  });
 }
 
 bool FaultWorld::at_rest() const {
   const Controller* server = server_.controller();
   if (!scene_.calm || server == nullptr || !people_->done() || scene_.ledger.alive() > 0)
     return false;
+  if (keepers_ && !keepers_->done()) return false;
   return !has_claims() && server->state().queue().empty();
 }
 
@@ -169,6 +221,8 @@ void FaultWorld::heal() {
   scene_.calm = true;
   server_.store().set_full(false);
   for (FaultyMachine& machine : machines_) machine.calm();
+  if (gate_) server_.set_clock_right();
+  if (keepers_) keepers_->calm();
   people_->calm();
 }
 

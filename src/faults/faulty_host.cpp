@@ -62,17 +62,18 @@ Habits draw_habits(Rng& rng, bool calm) {
 }
 
 FaultyHost::FaultyHost(EventQueue& queue, Clock& clock, Ledger& ledger, Rng rng, NodeSpec node,
-                       std::size_t unstored_max)
+                       std::size_t unstored_max, std::string boots)
     : queue_(queue),
       clock_(clock),
       ledger_(ledger),
       rng_(rng),
       node_(std::move(node)),
+      boots_as_(boots.empty() ? node_.name : std::move(boots)),
       ports_(node_.ports.value_or(kUsualPorts)),
       unstored_max_(unstored_max),
       slots_(node_.slots) {}
 
-std::string FaultyHost::boot_id() { return node_.name + "-" + std::to_string(boots_); }
+std::string FaultyHost::boot_id() { return boots_as_ + "-" + std::to_string(boots_); }
 
 std::vector<Claim> FaultyHost::claims() {
   std::erase_if(workers_, [](const auto& one) { return one.second.unclaimed; });
@@ -533,6 +534,10 @@ void FaultyHost::hold_leases(bool carries) {
     ledger_.note("lease over", text(key));
     end(worker, Cause::node_lost, {}, 0, "its machine heard of no server");
   }
+}
+
+bool FaultyHost::has_workers() const {
+  return std::ranges::any_of(workers_, [](const auto& each) { return !each.second.claim.gone; });
 }
 
 // One with a supervisor; nullptr: there is none.

@@ -38,9 +38,10 @@ Habits draw_habits(Rng& rng, bool calm);
 class FaultyHost final : public agent::Host {
  public:
   // What it stamps has the time of `clock`, a machine's; what happens goes by the queue's.
-  // It observes at most so many reports and checkpoints that are not stored.
+  // It observes at most so many reports and checkpoints that are not stored. `boots`: what its boots are
+  // called by; empty: by its name.
   FaultyHost(EventQueue& queue, Clock& clock, Ledger& ledger, Rng rng, NodeSpec node,
-             std::size_t unstored_max = agent::kUnstoredMax);
+             std::size_t unstored_max = agent::kUnstoredMax, std::string boots = {});
 
   // ---- agent::Host ----
   NodeSpec describe() override { return node_; }
@@ -76,6 +77,8 @@ class FaultyHost final : public agent::Host {
   void calm();
 
   [[nodiscard]] std::size_t claim_count() const { return workers_.size(); }
+  // Somebody is alive there.
+  [[nodiscard]] bool has_workers() const;
 
  private:
   struct Worker {
@@ -161,6 +164,7 @@ class FaultyHost final : public agent::Host {
   Ledger& ledger_;
   Rng rng_;
   NodeSpec node_;
+  const std::string boots_as_;
   FaultyPorts ports_;
   const std::size_t unstored_max_;
   std::size_t unstored_ = 0;           // of what was told

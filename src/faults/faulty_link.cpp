@@ -27,6 +27,8 @@ void FaultyLink::set_agent(AgentEnd* agent) {
 
 void FaultyLink::connect() {
   if (!server_ || !agent_ || cut_.to_agent || cut_.to_server || open_.value != 0) return;
+  if (admit_ && !admit_()) return;
+  pulse_ = {};
   open_ = agent_knows_ = Session{++sessions_};
   mine_.insert(open_);
   server_->connected(open_);
@@ -38,6 +40,25 @@ void FaultyLink::break_connection() {
   if (session.value == 0) return;
   tell_server(session);
   tell_agent(session);
+}
+
+void FaultyLink::end(Session session) {
+  if (open_ == session) open_ = {};
+  tell_agent(session);
+}
+
+void FaultyLink::vanish() {
+  agent_ = nullptr;
+  ++agent_life_;
+  agent_knows_ = open_ = {};
+}
+
+void FaultyLink::beat() {
+  if (open_.value == 0) return;
+  if (!cut_.to_agent) pulse_.heard();
+  if (pulse_.tick() != Pulse::Due::end) return;
+  ledger_.note("agent hears nothing");
+  break_connection();
 }
 
 void FaultyLink::tell_server(Session session) {

@@ -3,11 +3,15 @@
 // there.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "base/rng.hpp"
 #include "faults/event_queue.hpp"
 #include "faults/ledger.hpp"
+#include "joining/pulse.hpp"
 #include "wire/agent_link.hpp"
 
 namespace paceline::faults {
@@ -31,9 +35,20 @@ class FaultyLink {
   void set_server(ServerEnd* server);
   void set_agent(AgentEnd* agent);
 
-  // Opens a connection if both ends are there and none is open.
+  // Opens a connection if both ends are there, none is open, and whoever stands at the door admits it.
   void connect();
+  void admit_by(std::function<bool()> admit) { admit_ = std::move(admit); }
   void break_connection();
+  // The server has ended it: the agent is told, late.
+  void end(Session session);
+  // The agent is gone with its machine, and nobody tells the server.
+  void vanish();
+  // A tick of the agent's pulse: it ends a connection on which nothing comes through any more.
+  void beat();
+  // Something that the agent says every beat would reach the server on this one.
+  [[nodiscard]] bool reaches_server(Session session) const {
+    return open_ == session && !cut_.to_server;
+  }
   // Is a connection open that frames go through, both ways, and has the server answered on it? Until
   // then it may not have heard who is there.
   [[nodiscard]] bool carries() const {
@@ -44,6 +59,7 @@ class FaultyLink {
     bool to_agent = false, to_server = false;
   };
   void cut(Cut cut) { cut_ = cut; }
+  [[nodiscard]] bool is_cut() const { return cut_.to_agent || cut_.to_server; }
 
   void send(const AgentFrame& frame);
   // Frames of other links' sessions are not carried.
@@ -63,6 +79,8 @@ class FaultyLink {
   Rng rng_;
   std::uint64_t& sessions_;
   LinkHabits habits_;
+  std::function<bool()> admit_;
+  Pulse pulse_;  // of the agent
   ServerEnd* server_ = nullptr;
   AgentEnd* agent_ = nullptr;
   std::uint64_t server_life_ = 0, agent_life_ = 0;  // what was meant for an earlier one is lost

@@ -16,9 +16,10 @@ FaultyMachine::FaultyMachine(Scene& scene, const MakeClock& make_clock, NodeSpec
     : scene_(scene),
       name_(node.name),
       id_(node.machine),
-      clock_(scene.queue, make_clock, name_, scene.draw_clock_error()),
+      clock_(scene.queue, make_clock, options.boots.empty() ? name_ : options.boots,
+             scene.draw_clock_error()),
       host_(scene.queue, clock_, scene.ledger, Rng(scene.rng.next()), std::move(node),
-            options.unstored_max),
+            options.unstored_max, options.boots),
       link_(scene.queue, scene.ledger, Rng(scene.rng.next()), sessions) {
   link_.set_habits(options.link);
 }
@@ -28,7 +29,15 @@ void FaultyMachine::start() {
   reconnect();
 }
 
+void FaultyMachine::begin() {
+  if (agent_)
+    stop_agent(Duration{});
+  else
+    start_agent();
+}
+
 void FaultyMachine::start_agent() {
+  if (agent_ || off_ || (may_begin_ && !may_begin_())) return;
   scene_.ledger.note("agent starts", name_);
   clock_.start_process();
   agent_ = std::make_unique<agent::Agent>(host_);
@@ -44,13 +53,13 @@ void FaultyMachine::start_agent() {
   wake();
 }
 
-void FaultyMachine::stop_agent(Duration back_after) {
+void FaultyMachine::stop_agent(std::optional<Duration> back_after) {
   if (!agent_) return;
   ++life_;
   host_.agent_died();
   link_.set_agent(nullptr);
   agent_.reset();
-  scene_.queue.after(back_after, [this] { start_agent(); });
+  if (back_after) scene_.queue.after(*back_after, [this] { start_agent(); });
 }
 
 void FaultyMachine::wake() {
@@ -93,9 +102,30 @@ void FaultyMachine::restart(Duration back_after) {
   if (!agent_) return;
   host_.reboot();
   scene_.ledger.away(id_, scene_.queue.now() + back_after);
+  if (may_begin_ && scene_.rng.chance(0.5)) link_.vanish();
   stop_agent(back_after);
+  reboot();
+}
+
+void FaultyMachine::reboot() {
   clock_.reboot();
-  clock_.set_wrong(scene_.draw_clock_error());
+  clock_set_at_ = scene_.queue.now();
+  clock_.set_wrong(scene_.calm && may_begin_ ? Duration{} : scene_.draw_clock_error());
+}
+
+void FaultyMachine::switch_off() {
+  if (std::exchange(off_, true)) return;
+  scene_.ledger.note("machine switched off", id_);
+  host_.reboot();
+  link_.vanish();
+  stop_agent({});
+}
+
+void FaultyMachine::switch_on() {
+  if (!std::exchange(off_, false)) return;
+  scene_.ledger.note("machine switched on", id_);
+  reboot();
+  start_agent();
 }
 
 void FaultyMachine::cut_for(FaultyLink::Cut cut, Duration span) {
@@ -110,7 +140,13 @@ void FaultyMachine::cut_for(FaultyLink::Cut cut, Duration span) {
 
 void FaultyMachine::set_clock() {
   scene_.ledger.note("clock set", name_);
+  clock_set_at_ = scene_.queue.now();
   clock_.set_wrong(scene_.draw_clock_error());
+}
+
+void FaultyMachine::set_clock_right() {
+  clock_set_at_ = scene_.queue.now();
+  clock_.set_wrong({});
 }
 
 void FaultyMachine::change_devices() {
@@ -120,6 +156,7 @@ void FaultyMachine::change_devices() {
 
 void FaultyMachine::calm() {
   link_.set_habits(kGoodLink);
+  if (may_begin_) set_clock_right();
   host_.calm();
   if (agent_) agent_->devices_changed();
 }

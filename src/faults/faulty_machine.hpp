@@ -2,6 +2,7 @@
 // connection to the server.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +20,8 @@ class FaultyMachine {
   struct Options {
     LinkHabits link;
     std::size_t unstored_max = agent::kUnstoredMax;
+    // What its boots are called by; empty: by its name. Of two machines with one name they differ.
+    std::string boots = {};
   };
   // `sessions` is shared by all machines of a server.
   FaultyMachine(Scene& scene, const MakeClock& make_clock, NodeSpec node, const Options& options,
@@ -26,6 +29,16 @@ class FaultyMachine {
 
   // Its agent begins, and connects from now on whenever it can.
   void start();
+  // Asked before its agent begins, each time. False: it doesn't, until somebody calls begin().
+  void on_entry(std::function<bool()> may_begin) { may_begin_ = std::move(may_begin); }
+  [[nodiscard]] bool joins() const { return may_begin_ != nullptr; }
+  // Its agent begins, or begins anew. REQUIRES: start() was called.
+  void begin();
+  // Its agent is there.
+  [[nodiscard]] bool runs() const { return agent_ != nullptr; }
+  [[nodiscard]] WallTime wall() { return clock_.wall(); }
+  // Its wall clock was set, by whatever, at or after that instant.
+  [[nodiscard]] bool clock_was_set_since(Time since) const { return clock_set_at_ >= since; }
   // What tells it from another one of its name.
   [[nodiscard]] const std::string& id() const { return id_; }
   [[nodiscard]] const std::string& name() const { return name_; }
@@ -37,16 +50,22 @@ class FaultyMachine {
   void crash_agent(Duration back_after);
   // Nothing of it is left but its disk; not while its agent is away.
   void restart(Duration back_after);
+  // The same, without anybody's being told, and it stays off until switch_on().
+  void switch_off();
+  void switch_on();
+  [[nodiscard]] bool is_off() const { return off_; }
   // Sometimes the connection survives it.
   void cut_for(FaultyLink::Cut cut, Duration span);
   void set_clock();
+  void set_clock_right();
   void change_devices();
   // From now on nothing goes wrong.
   void calm();
 
  private:
   void start_agent();
-  void stop_agent(Duration back_after);
+  void stop_agent(std::optional<Duration> back_after);
+  void reboot();
   void wake();
   void step();
   void set_timer();
@@ -55,6 +74,9 @@ class FaultyMachine {
   Scene& scene_;
   const std::string name_;
   const std::string id_;
+  std::function<bool()> may_begin_;
+  bool off_ = false;
+  Time clock_set_at_;
   SetClock clock_;
   FaultyHost host_;
   FaultyLink link_;

@@ -138,6 +138,15 @@ void FaultyServer::set_clock() {
   if (process_) wake();
 }
 
+void FaultyServer::set_clock_right() {
+  clock_.set_wrong({});
+  if (process_) wake();
+}
+
+Result<void> FaultyServer::count_off(std::string_view node, std::string_view by) {
+  return process_->parts.count_off(node, by);
+}
+
 void FaultyServer::wake() {
   if (std::exchange(step_put_, true)) return;
   scene_.queue.after(kStepDelay, [this, life = life_] {

@@ -33,6 +33,8 @@ class FaultyServer {
   // It is up, and its disk can be written.
   [[nodiscard]] bool works() const { return process_ && !store_.full(); }
   [[nodiscard]] FaultyStore& store() { return store_; }
+  // The word of `by` that a node's machine is off. REQUIRES: it is up.
+  Result<void> count_off(std::string_view node, std::string_view by);
 
   // ---- what befalls it; REQUIRES: it is up, but for set_clock and stop_after ----
   // It comes back after a while.
@@ -42,6 +44,7 @@ class FaultyServer {
   void restart_machine();
   // Its wall clock is set, to whatever.
   void set_clock();
+  void set_clock_right();
 
   // What must hold once everything has calmed down. REQUIRES: it is up.
   void check_rest();

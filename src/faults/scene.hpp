@@ -18,7 +18,8 @@ struct Scene {
   EventQueue queue;
   Rng rng;
   Ledger ledger;
-  bool calm = false;  // nothing more goes wrong
+  bool calm = false;                 // nothing more goes wrong
+  std::int64_t clock_errors_by = 1;  // so many times smaller are the errors of clocks
 
   Duration up_to(Duration most);
   // How far a wall clock is wrong, either way: mostly days, now and then hours or seconds.

@@ -13,6 +13,8 @@ using namespace std::chrono_literals;
 constexpr Duration kHearOut = 5s;
 constexpr Duration kLeaseMin = 20s, kLeaseMore = 2min;
 constexpr double kTwins = 0.2;
+constexpr double kJoining = 0.8, kCopies = 0.4;
+constexpr Duration kLifetimeMin = 2min, kLifetimeMore = 10min;
 constexpr double kPortsTold = 0.7;  // worlds whose machines tell of few ports
 constexpr std::uint32_t kBlocksMin = 14, kUnevenBlocks = 2;
 constexpr std::array kShadowWork = {1, 1, 4, 20};
@@ -89,6 +91,19 @@ void draw_ports_told(WorldHabits& world, Rng rng) {
   if (rng.chance(kPortsTold)) world.ports = Rng(rng.next());
 }
 
+void draw_joining(WorldHabits& world, Rng rng) {
+  if (!rng.chance(kJoining)) return;
+  JoiningHabits joining{Rng(rng.next())};
+  joining.own_machine = rng.chance(0.5);
+  joining.copy = rng.chance(kCopies);
+  joining.more = rng.below(3);
+  if (joining.own_machine && world.machines + joining.more == 1) joining.more = 1;
+  joining.lifetime = kLifetimeMin + Duration{rng.between(0, kLifetimeMore.count())};
+  world.twin = false;  // a name is one machine's, where machines join
+  if (!world.lease) world.lease = kLeaseMin + Duration{rng.between(0, kLeaseMore.count())};
+  world.joining = joining;
+}
+
 // Of a sequence of its own, as a seed's story is told by the other one.
 void draw_apart(WorldHabits& world, Rng rng) {
   if (rng.chance(0.5)) world.server.unsaid_rules = {std::chrono::seconds{rng.between(1, 300)}};
@@ -116,6 +131,7 @@ WorldHabits draw_world(const FaultOptions& options, Rng& rng) {
   draw_retiring(world, Rng(options.seed ^ 0x726574697265ULL));
   draw_spacing(world, Rng(options.seed ^ 0x73706163696e67ULL));
   draw_ports_told(world, Rng(options.seed ^ 0x706f727473ULL));
+  if (options.seed >= kJoiningSeeds) draw_joining(world, Rng(options.seed ^ 0x6a6f696e696e67ULL));
   return world;
 }
 

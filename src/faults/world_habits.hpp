@@ -14,6 +14,19 @@ namespace paceline::faults {
 // In all; the ports that all machines have in common are enough for any gang nevertheless.
 inline constexpr int kPortsTakenForGood = 2;
 
+// Worlds of these seeds and those above know machines that join, renew, are removed and are copied. Those
+// below are as they were counted before.
+inline constexpr std::uint64_t kJoiningSeeds = 20'000'000;
+
+// Of a world whose machines join.
+struct JoiningHabits {
+  Rng rng;                   // of all that is drawn for it
+  bool own_machine = false;  // the first one is the server's own, and doesn't join
+  bool copy = false;         // of the first that joins there is a copy
+  std::uint64_t more = 0;    // machines, beside the others
+  Duration lifetime{};       // of certificates
+};
+
 struct WorldHabits {
   int jobs = 0;      // that people submit
   Duration every{};  // at most, between two deeds of people and between two misfortunes
@@ -28,6 +41,7 @@ struct WorldHabits {
   std::optional<Rng>
       ports;          // what the ports of machines are drawn from; nothing: they tell of none
   bool twin = false;  // another machine bears the first one's name
+  std::optional<JoiningHabits> joining;
   bool passes_over = false;          // the server keeps only so many points
   std::optional<Rng> log_mischance;  // of the removal of logs, where jobs are kept for a while only
 };

@@ -7,31 +7,14 @@
 //   GET /v1/bytes   Upgrade: paceline-bytes   → AgentDoor::bytes(), tunnelled
 #pragma once
 
-#include <cstdint>
-#include <map>
 #include <memory>
-#include <string>
 #include <string_view>
 
 #include "base/result.hpp"
 #include "http/transport.hpp"
+#include "joining/known_node.hpp"
 
 namespace paceline {
-
-// Where a node stands and what it is called by, as its invitation said; what is empty, the node says
-// itself.
-struct NodePlace {
-  std::string rack = {}, network_switch = {};
-  std::map<std::string, std::string> labels = {};
-  friend bool operator==(const NodePlace&, const NodePlace&) = default;
-};
-
-// A node whose identity is taken: it joined, was not removed, and this is its newest.
-struct KnownNode {
-  std::string id = {};
-  std::uint64_t serial = 0;
-  NodePlace place = {};
-};
 
 class AgentDoor {
  public:

@@ -1,6 +1,5 @@
 #include "link/agent_sessions.hpp"
 
-#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <utility>
@@ -8,37 +7,17 @@
 #include "base/check.hpp"
 #include "link/link_words.hpp"
 #include "link/versions.hpp"
-#include "model/label.hpp"
 
 namespace paceline {
-namespace {
-
-// The node's own word counts where the invitation says nothing.
-void put_in_place(NodeSpec& spec, const NodePlace& place) {
-  if (!place.rack.empty()) spec.rack = place.rack;
-  if (!place.network_switch.empty()) spec.network_switch = place.network_switch;
-  auto labels = place.labels;
-  for (auto& [key, value] : spec.labels) {
-    if (labels.size() < kLabelsMax) labels.try_emplace(key, std::move(value));
-  }
-  spec.labels = std::move(labels);
-}
-
-Error another_name(const KnownNode& node, const std::string& said) {
-  return {ErrorCode::conflict,
-          fmt::format("This machine joined as '{}', but its agent calls it '{}'.", node.id, said),
-          "Start the agent without --node, or with the name that it joined by.", Retry::useless};
-}
-
-std::string machine_of(const std::string& address, const std::string& boot) {
-  return fmt::format("{} (boot {})", address, boot);
-}
-
-}  // namespace
 
 AgentSessions::AgentSessions(boost::asio::io_context& io, Clock& clock, ServerEnd& server,
                              Options options)
-    : io_(io), clock_(clock), server_(server), options_(std::move(options)), ticks_(io) {
+    : io_(io),
+      clock_(clock),
+      server_(server),
+      options_(std::move(options)),
+      nodes_(clock.now()),
+      ticks_(io) {
   server_.on_send([this](ServerFrame frame) { deliver(std::move(frame)); });
 }
 
@@ -91,11 +70,9 @@ Result<std::shared_ptr<ServerStream>> AgentSessions::words(const KnownNode& node
       LineStream::Owner{.heard = [this, session] { heard(session); },
                         .line = [this, session](std::string_view line) { take(session, line); },
                         .over = [this, session](const std::string& why) { drop(session, why); }});
-  NodeEntry& entry = nodes_[node.id];
-  if (entry.silent) drop(*entry.silent, "has dialled again");
-  entry.silent = session;
-  entry.version = version;
-  dialled_.emplace(session, Dialled{node, stream});
+  if (const auto other = nodes_.dialled(session, node, version, clock_.now()))
+    drop(*other, "has dialled again");
+  dialled_.emplace(session, Dialled{stream});
   stream->send(encode(LinkGreeting{session, options_.version, options_.pulse.beat}));
   server_.connected(session);
   heard(session);
@@ -113,20 +90,14 @@ Result<std::shared_ptr<ServerStream>> AgentSessions::bytes(const KnownNode& node
 
 void AgentSessions::cut(std::string_view node) {
   if (options_.bytes) options_.bytes().cut(node);
-  const auto found = nodes_.find(node);
-  if (found == nodes_.end()) return;
-  const NodeEntry entry = found->second;
-  for (const auto& session : {entry.greeted, entry.silent}) {
-    if (session) drop(*session, "is cut off");
-  }
-  nodes_.erase(found);
+  for (const Session session : nodes_.of(node)) drop(session, "is cut off");
+  nodes_.forget(node);
 }
 
 std::optional<NodeConnection> AgentSessions::connection(std::string_view node) const {
-  const auto found = nodes_.find(node);
-  if (found == nodes_.end()) return {};
-  const NodeEntry& entry = found->second;
-  return NodeConnection{entry.greeted.has_value(), entry.last_heard, entry.version};
+  const auto* entry = nodes_.find(node);
+  if (entry == nullptr) return {};
+  return NodeConnection{entry->greeted.has_value(), entry->last_heard, entry->version};
 }
 
 // The server calls this from within its own work, so nothing ends here.
@@ -142,69 +113,45 @@ void AgentSessions::deliver(ServerFrame frame) {
 }
 
 void AgentSessions::heard(Session session) {
-  Dialled& agent = dialled_.at(session);
-  agent.pulse.heard();
-  nodes_.find(agent.node.id)->second.last_heard = clock_.now();
+  dialled_.at(session).pulse.heard();
+  nodes_.heard(session, clock_.now());
 }
 
 void AgentSessions::take(Session session, std::string_view line) {
   if (line.empty()) return;
   auto frame = decode_agent_frame(line);
-  const auto taken = frame ? take_frame(session, dialled_.at(session), std::move(*frame))
+  const auto taken = frame ? take_frame(session, std::move(*frame))
                            : Result<void>(fail(no_frame("agent", frame.error())));
   if (!taken) refuse(session, taken.error());
 }
 
-Result<void> AgentSessions::take_frame(Session session, Dialled& agent, AgentFrame frame) {
+Result<void> AgentSessions::take_frame(Session session, AgentFrame frame) {
   if (frame.session != session)
     return fail(ErrorCode::data, "A frame of another session came over this connection.");
   if (auto* hello = frame.message ? std::get_if<Hello>(&*frame.message) : nullptr) {
-    if (auto ok = welcome(session, agent, *hello); !ok) return ok;
+    if (auto ok = welcome(session, *hello); !ok) return ok;
   }
-  if (agent.boot_id.empty()) return {};  // what comes before Hello says nothing
+  if (!nodes_.has_greeted(session)) return {};
   if (auto* changed = frame.message ? std::get_if<NodeChanged>(&*frame.message) : nullptr)
-    put_in_place(changed->node, agent.node.place);
+    put_in_place(changed->node, nodes_.node_of(session).place);
   server_.receive(std::move(frame));
   wake();
   return {};
 }
 
-Result<void> AgentSessions::welcome(Session session, Dialled& agent, Hello& hello) {
-  if (hello.node.name != agent.node.id) return fail(another_name(agent.node, hello.node.name));
-  if (hello.boot_id.empty()) return fail(ErrorCode::data, "A Hello names no boot of its machine.");
-  if (auto one = check_machine(session, agent, hello); !one) return one;
-  put_in_place(hello.node, agent.node.place);
-  NodeEntry& entry = nodes_.find(agent.node.id)->second;
-  if (entry.greeted == session) return {};  // told again
-  if (entry.greeted) drop(*entry.greeted, "has dialled again");
-  entry.greeted = session;
-  entry.silent.reset();
-  agent.boot_id = hello.boot_id;
-  agent.address = hello.node.address;
-  spdlog::info("Node {} has connected from {} (version {}).", agent.node.id, agent.address,
-               entry.version);
+Result<void> AgentSessions::welcome(Session session, Hello& hello) {
+  const auto greeted = nodes_.greet(session, hello, clock_.now());
+  if (!greeted) return fail(greeted.error());
+  if (greeted->ends) drop(*greeted->ends, "has dialled again");
+  if (greeted->other_boot && options_.keep_boot) options_.keep_boot(hello.node.name, hello.boot_id);
+  if (greeted->fresh)
+    spdlog::info("Node {} has connected from {} (version {}).", hello.node.name, hello.node.address,
+                 nodes_.find(hello.node.name)->version);
   return {};
 }
 
-// Of two that show one identity, the one that is heard is the node.
-Result<void> AgentSessions::check_machine(Session session, const Dialled& agent,
-                                          const Hello& hello) {
-  const auto first = nodes_.find(agent.node.id)->second.greeted;
-  if (!first || *first == session) return {};
-  const Dialled& other = dialled_.at(*first);
-  if (other.boot_id == hello.boot_id) return {};
-  return fail(ErrorCode::conflict,
-              fmt::format("Two machines show the identity of node '{}': {} is connected, {} is not "
-                          "heard.",
-                          agent.node.id, machine_of(other.address, other.boot_id),
-                          machine_of(hello.node.address, hello.boot_id)),
-              fmt::format("If one was copied from the other: 'paceline node remove {}', then let "
-                          "each join anew. If this one was started anew, it is heard in a moment.",
-                          agent.node.id));
-}
-
 void AgentSessions::refuse(Session session, const Error& why) {
-  spdlog::warn("Node {} is refused: {}", dialled_.at(session).node.id, why.message);
+  spdlog::warn("Node {} is refused: {}", nodes_.node_of(session).id, why.message);
   const auto stream = forget(session);
   stream->send(encode_refusal(why));
   stream->end();
@@ -213,15 +160,13 @@ void AgentSessions::refuse(Session session, const Error& why) {
 void AgentSessions::drop(Session session, std::string_view why) {
   const auto found = dialled_.find(session);
   if (found == dialled_.end()) return;
-  spdlog::info("A connection of node {} ends: {}", found->second.node.id, why);
+  spdlog::info("A connection of node {} ends: {}", nodes_.node_of(session).id, why);
   forget(session)->cut();
 }
 
 std::shared_ptr<LineStream> AgentSessions::forget(Session session) {
   const auto found = dialled_.find(session);
-  NodeEntry& entry = nodes_.find(found->second.node.id)->second;
-  if (entry.greeted == session) entry.greeted.reset();
-  if (entry.silent == session) entry.silent.reset();
+  nodes_.over(session);
   auto stream = std::move(found->second.stream);
   dialled_.erase(found);
   server_.disconnected(session);

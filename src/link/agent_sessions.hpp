@@ -13,10 +13,7 @@
 // Who an agent is, its certificate says: a Hello by another name ends the session. Where its machine
 // stands and what it is called by, the invitation says; where that says nothing, the machine does.
 //
-// A node has one session. Where a second connection says Hello while the first is heard, and comes from
-// the same boot of the machine, it is the same machine, which has dialled anew: the first one ends. From
-// another boot it is a copy of the machine that shows the same identity: it is refused, and the first
-// goes on.
+// Which of a node's connections is heard, NodeSessions decides (joining/node_sessions.hpp).
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -31,11 +28,12 @@
 #include <vector>
 
 #include "clock/clock.hpp"
+#include "joining/node_sessions.hpp"
+#include "joining/pulse.hpp"
 #include "link/agent_door.hpp"
 #include "link/bytes_door.hpp"
 #include "link/line_queue.hpp"
 #include "link/line_stream.hpp"
-#include "link/pulse.hpp"
 #include "loop/timer.hpp"
 #include "wire/agent_link.hpp"
 
@@ -55,6 +53,8 @@ class AgentSessions final : public AgentDoor {
     PulseTimes pulse = {};
     // Of frames that wait for one agent; over it, its connection ends.
     std::size_t queue_bytes_max = kLineQueueBytesMax;
+    // Keeps from which boot of its machine a node is heard, where that has changed. Empty: nothing does.
+    std::function<void(const std::string& node, const std::string& boot)> keep_boot = {};
     // What takes connections for bytes; it outlives the sessions. Empty: nothing does.
     std::function<BytesDoor&()> bytes = {};
   };
@@ -87,17 +87,9 @@ class AgentSessions final : public AgentDoor {
 
  private:
   struct Dialled {
-    KnownNode node;
     std::shared_ptr<LineStream> stream;
     Pulse pulse = {};
-    std::string boot_id = {};  // empty: it has not said Hello
-    std::string address = {};
     bool overrun = false;  // more waits for it than may
-  };
-  struct NodeEntry {
-    std::optional<Session> greeted, silent;  // its connection, and one that has not said Hello
-    Time last_heard{};
-    std::string version;
   };
   using Frame = std::variant<AgentFrame, ServerFrame>;
 
@@ -108,9 +100,8 @@ class AgentSessions final : public AgentDoor {
 
   void heard(Session session);
   void take(Session session, std::string_view line);
-  Result<void> take_frame(Session session, Dialled& agent, AgentFrame frame);
-  Result<void> welcome(Session session, Dialled& agent, Hello& hello);
-  Result<void> check_machine(Session session, const Dialled& agent, const Hello& hello);
+  Result<void> take_frame(Session session, AgentFrame frame);
+  Result<void> welcome(Session session, Hello& hello);
   void refuse(Session session, const Error& why);
   void drop(Session session, std::string_view why);
   std::shared_ptr<LineStream> forget(Session session);
@@ -129,7 +120,7 @@ class AgentSessions final : public AgentDoor {
   std::vector<Frame> waiting_;  // between the server and it
 
   std::map<Session, Dialled> dialled_;
-  std::map<std::string, NodeEntry, std::less<>> nodes_;
+  NodeSessions nodes_;
   std::vector<Session> overrun_;
   Timer ticks_;
 };

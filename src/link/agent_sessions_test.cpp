@@ -263,12 +263,21 @@ TEST_F(AgentSessionsTest, ACopyOfAMachineIsRefusedAndTheFirstGoesOn) {
   EXPECT_EQ(server_.received_.size(), 2U);
 }
 
-TEST_F(AgentSessionsTest, AfterAnotherBootAMachineIsHeardOnceTheFirstIsGone) {
+TEST_F(AgentSessionsTest, AfterAnotherBootAMachineIsHeardOnceTheFirstIsGoneForAWhile) {
+  std::vector<std::string> kept;
+  open({.version = std::string(kServerVersion),
+        .keep_boot = [&](const std::string& node, const std::string& boot) {
+          kept.push_back(node + " " + boot);
+        }});
   const auto first = dial_and_greet("boot-1");
   first.peer->leave();
+  const auto early = dial_and_greet("boot-2");
+  EXPECT_EQ(refusal(early).code, ErrorCode::conflict);
+  clock_.advance(kOtherBootAfter);
   const auto second = dial_and_greet("boot-2");
   EXPECT_EQ(server_.open_, std::vector{second.session});
   EXPECT_EQ(server_.received_.size(), 2U);
+  EXPECT_EQ(kept, (std::vector<std::string>{"gpu-3 boot-1", "gpu-3 boot-2"}));
 }
 
 TEST_F(AgentSessionsTest, OfConnectionsWithoutHelloANodeHasOne) {

@@ -23,7 +23,7 @@
 #include "link/backoff.hpp"
 #include "link/dialled_lines.hpp"
 #include "link/link_words.hpp"
-#include "link/pulse.hpp"
+#include "joining/pulse.hpp"
 #include "loop/errand.hpp"
 #include "loop/timer.hpp"
 #include "wire/agent_link.hpp"

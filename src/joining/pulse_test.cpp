@@ -1,4 +1,4 @@
-#include "link/pulse.hpp"
+#include "joining/pulse.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // The machines that may become nodes, and those that did, as the server keeps them: invitations, of
-// whose join tokens it has the digest alone, and nodes with the newest identity of each. One file,
-// replaced as a whole before anybody hears of a change.
+// whose join tokens it has the digest alone, and nodes with the newest identity of each. What keeps it is
+// told of each change before anybody hears of it.
 //
-//   auto book = NodeBook::open(dir / "nodes");
+//   auto book = open_node_book(dir / "nodes");          // api/node_book_file.hpp
 //   auto made = book->invite({.digest = to_hex(token.digest()), .expires_at = until, .uses_left = 1});
 //   auto serial = book->join(digest, {.id = "gpu-3", .machine = machine, .key = sum}, now);
 //   auto node = book->known("gpu-3", *serial);   // whenever it connects
@@ -13,16 +13,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "api/book_file.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
-#include "link/agent_door.hpp"
+#include "joining/known_node.hpp"
 
 namespace paceline {
 
@@ -55,6 +54,7 @@ struct JoinedNode {
   WallTime joined_at = {};
   NodePlace place = {};
   std::optional<WallTime> removed_at = {};
+  std::string boot = {};  // KnownNode::boot
 
   friend bool operator==(const JoinedNode&, const JoinedNode&) = default;
 };
@@ -66,8 +66,18 @@ class NodeBook {
   // An expired invitation is told of for so long.
   static constexpr Duration kToldExpired = std::chrono::hours{24 * 7};
 
-  // Errors: data: it is damaged; those of read_private().
-  static Result<NodeBook> open(std::filesystem::path file);
+  // By their ids, also those that were removed.
+  using Nodes = std::map<std::string, JoinedNode, std::less<>>;
+  // All that is kept. REQUIRES: no two invitations have one digest, and no id is beyond the last.
+  struct Pages {
+    std::uint32_t last_invitation = 0;
+    std::map<std::uint32_t, Invitation> invitations = {};
+    Nodes nodes = {};
+  };
+  // Keeps what is to be in place of what was. Errors: storage: then nothing changes.
+  using Keep = std::function<Result<void>(const Pages&)>;
+
+  NodeBook(Pages pages, Keep keep);
 
   // Gives it an id. Errors: conflict: there are too many; storage.
   Result<Invitation> invite(Invitation invitation);
@@ -87,35 +97,29 @@ class NodeBook {
   // No identity of it is taken any more. Errors: not_found; storage.
   Result<JoinedNode> remove(std::string_view id, WallTime now);
 
+  // It was heard from this boot of its machine. Errors: storage.
+  Result<void> heard(std::string_view id, std::string_view boot);
+
   // The node whose identity it is. Errors: forbidden: it never joined, was removed, or has another
   // identity by now.
   [[nodiscard]] Result<KnownNode> known(std::string_view id, std::uint64_t serial) const;
 
   [[nodiscard]] const std::map<std::uint32_t, Invitation>& invitations() const {
-    return invitations_;
+    return pages_.invitations;
   }
-  // By their ids, also those that were removed.
-  using Nodes = std::map<std::string, JoinedNode, std::less<>>;
-  [[nodiscard]] const Nodes& nodes() const { return nodes_; }
+  [[nodiscard]] const Nodes& nodes() const { return pages_.nodes; }
 
  private:
-  explicit NodeBook(std::filesystem::path file);
-
-  Result<void> read(const Json& json);
-  Result<void> take_invitations(const Json& list);
-  Result<void> take_nodes(const Json& list);
-  [[nodiscard]] std::string text() const;
   // In place of what is there. Errors: storage: then nothing changes.
-  Result<void> become(NodeBook next);
+  Result<void> become(Pages next);
+  void index();
 
   [[nodiscard]] Result<void> may_be_called(const Newcomer& newcomer, WallTime now) const;
   [[nodiscard]] bool repeats(const Invitation& invitation, const Newcomer& newcomer) const;
 
-  BookFile file_;
-  std::uint32_t last_invitation_ = 0;
-  std::map<std::uint32_t, Invitation> invitations_;
+  Keep keep_;
+  Pages pages_;
   std::map<std::string, std::uint32_t, std::less<>> by_digest_;
-  Nodes nodes_;
 };
 
 }  // namespace paceline
