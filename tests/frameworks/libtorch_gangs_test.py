@@ -19,6 +19,7 @@ from fake_agent import WITHIN_S, Agent
 EPOCHS = 12
 STEPS = EPOCHS * -(-SAMPLES // 30)
 SCHEDULES = int(os.environ.get("PACELINE_SCHEDULES", "3"))
+EXACT = ("micro=4", "exact", "chance=2")  # micro-batches of which the last of a global batch is smaller
 
 
 class Gang(Agent):
@@ -33,7 +34,15 @@ class GangsTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         build()
-        cls.alone = cls.ending(cls.process_alone(EPOCHS))
+        cls.known = {}  # what comes out alone, by what decides it
+
+    @classmethod
+    def alone(cls, *options):
+        """The ending of one process alone; how slow it is, who dies, and the like make no difference."""
+        deciding = tuple(each for each in options if each.split("=")[0] in ("micro", "exact", "chance", "weighted", "samples"))
+        if deciding not in cls.known:
+            cls.known[deciding] = cls.ending(cls.process_alone(EPOCHS, *deciding))
+        return cls.known[deciding]
 
     @staticmethod
     def process_alone(epochs, *options):
@@ -44,9 +53,10 @@ class GangsTest(unittest.TestCase):
 
     @staticmethod
     def ending(output):
-        """The weights and the last accuracy, where it has come to the end."""
-        weights = re.search(r"^WEIGHTS (.*)$", output, re.M)
-        return weights and ([float(each) for each in weights[1].split()], float(re.findall(r"^ACCURACY (.*)$", output, re.M)[-1]))
+        """The weights, the buffers and the last accuracy, where it has come to the end."""
+        found = re.search(r"^WEIGHTS (.*)\nBUFFERS (.*)$", output, re.M)
+        return found and (*([float(each) for each in part.split()] for part in found.groups()),
+                          float(re.findall(r"^ACCURACY (.*)$", output, re.M)[-1]))
 
     def setUp(self):
         self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
@@ -77,10 +87,10 @@ class GangsTest(unittest.TestCase):
         self.until(gang, 3)
         acts(gang)
         hurry.touch()
-        self.expect_the_same(gang)
+        self.expect_the_same(gang, *options)
         return gang
 
-    def expect_the_same(self, gang):
+    def expect_the_same(self, gang, *options):
         """All but the killed end well, and those that stay to the end have the same weights, which one process alone comes to."""
         for each in gang.all:
             if each not in gang.killed:
@@ -90,9 +100,12 @@ class GangsTest(unittest.TestCase):
         endings = [each for each in endings if each]
         self.assertEqual(len(endings), len(gang.ranks), "the others have left")
         self.assertEqual([each for each in endings if each != endings[0]], [], "ranks differ")
-        weights, accuracy = endings[0]
-        self.assertAlmostEqual(accuracy, self.alone[1], delta=0.005)
-        self.assertLess(max(abs(one - other) for one, other in zip(weights, self.alone[0], strict=True)), CLOSE)
+        wanted = self.alone(*options)
+        if "exact" in options:
+            self.assertEqual(endings[0], wanted, "the same bits")
+        self.assertAlmostEqual(endings[0][2], wanted[2], delta=0.005)
+        for one, other in zip(endings[0][0], wanted[0], strict=True):
+            self.assertAlmostEqual(one, other, delta=CLOSE)
 
     def expect_whole(self, output):
         """No step was left out, and none was done twice: one that was void left the number what it was."""
@@ -181,8 +194,74 @@ class GangsTest(unittest.TestCase):
             with self.subTest(seed=seed):
                 print("schedule", seed, flush=True)
                 chance = random.Random(seed)
-                options = chance.choice([(), ("max_local=4",)])
+                options = chance.choice([(), ("max_local=4",), EXACT])
                 self.after(chance.randint(2, 4), lambda gang: self.play(gang, chance), *options)
+
+    # ---- exact ----
+
+    def test_exact_is_exact_on_any_number_of_ranks(self):
+        for options in (("chance=1",), ("chance=2",), ("chance=3",), ("weighted",)):
+            options = ("micro=4", "exact", *options)
+            for size in (1, 3, 4):
+                with self.subTest(options=options, size=size):
+                    self.expect_the_same(self.start(size, *options), *options)
+        endings = [self.alone("micro=4", "exact", each) for each in ("chance=1", "chance=2", "chance=3")]
+        for one, other in zip(endings, [*endings[1:], endings[0]]):
+            self.assertNotEqual(one[0], other[0], "chance makes a difference")
+
+    def test_micro_batches_alone_are_exact_to_within_rounding(self):
+        wanted = self.ending(self.process_alone(2, *EXACT))[0]
+        for size in (1, 3):
+            with self.subTest(size=size):
+                gang = self.start(size, "micro=4", "chance=2", epochs=2)
+                for each in gang.all:
+                    self.assertEqual(each.wait(), 0, each.output())
+                for one, other in zip(self.ending(gang.ranks[0].output())[0], wanted, strict=True):
+                    self.assertAlmostEqual(one, other, delta=CLOSE)
+
+    def test_what_can_not_be_exact(self):
+        for sentence, options in (
+                (r"paceline: \.exact needs \.micro: the number of samples of a micro-batch", ["exact"]),
+                (r"paceline: A training is exact as a whole, or not at all", ["micro=4", "exact=2"]),
+                (r"paceline: The buffer seen changes while a batch is computed", ["micro=4", "exact", "notices"]),
+                (r"paceline: With \.micro a sample's chance is its own, and LibTorch's threads share one generator: leave \.workers at "
+                 r"0, or give the dataset void seed\(std::uint64_t\)", ["micro=4", "chance=1", "threads=2"])):
+            with self.subTest(options=options):
+                done = subprocess.run([TRAINING, "2", "-", *options], capture_output=True, text=True, timeout=WITHIN_S)
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertRegex(done.stderr, sentence)
+        self.process_alone(1, "micro=4", "notices")
+
+    def test_exact_through_resizes(self):
+        def acts(gang):
+            for keep, new in ([0, 1], 2), ([3, 0, 1], 0), ([1], 0), ([0], 2):
+                gang.resize(keep, new)
+                self.until(gang, 3)
+
+        for options in (EXACT, ("micro=4", "exact", "chance=3")):
+            with self.subTest(options=options):
+                self.after(2, acts, *options)
+
+    def test_exact_through_deaths(self):
+        def acts(gang):
+            gang.kill(2)
+            self.until(gang, 3)
+            gang.kill(0)
+            self.until(gang, 3)
+            gang.resize([1, 0], 2)
+            self.until(gang, 3)
+            gang.kill(1, 3)
+
+        self.after(4, acts, *EXACT)
+
+    def test_exact_where_a_rank_dies_at_any_place_of_a_step(self):
+        for where in (1, 2, 3, 4):
+            rank = random.randrange(3)
+            with self.subTest(where=where, rank=rank):
+                gang = self.start(3, f"dies={rank}", f"where={where}", "evaluates=1", *EXACT)
+                gang.wait_until_all_wait()
+                gang.kill(rank)
+                self.expect_the_same(gang, *EXACT)
 
     def play(self, gang, chance):
         gang.play(chance, lambda output: "\nSTEPS" in output, lambda steps: self.until(gang, steps))

@@ -174,6 +174,28 @@ class LibTorchTest(FrameworkTest):
         self.assertEqual({tuple(each) for each in carried}, {(carried[0][0],) * 4 + ("in generation 1",)})
         self.assertEqual(len(list((self.home / "kept").iterdir())), 2, "the newest two, and nothing unfinished")
 
+    def test_exact_weights_are_the_same_bits_through_resizes_and_deaths(self):
+        options = ["micro=4", "exact", "chance=2"]
+        wanted = self.alone(20, *options)
+        job = self.train("1..4", 20, "kept", "pause=0.03", "tell", *options, paceline=["--retry", "0"])
+        self.until_it_stands(job)
+        dies = self.pids(job)[1]
+        os.kill(dies, signal.SIGKILL)
+        self.until(lambda: dies not in self.pids(job), job, "keeps a worker that died")
+        self.resize_in_place(job, 1)
+        self.resize_in_place(job, 3)
+        self.pause_and_resume(job)
+        self.expect_completed(job)
+        everyones = [list(map(float, each.split())) for each in re.findall(r"WEIGHTS(.*)", self.logs(job))]
+        self.assertEqual(everyones, [wanted] * len(everyones))
+
+        job = self.train("1..4", 20, "kept-too", "pause=0.03", *options, paceline=RESTARTS)
+        for workers in (2, 3):
+            self.until(lambda: self.box.job(job)["checkpoint"], job, "keeps no checkpoint")
+            self.resize(job, workers)
+        self.expect_completed(job)
+        self.assertEqual(self.weights_in(self.logs(job)), wanted)
+
     def reached(self, job):
         reports = self.reports(job)
         return reports[-1]["step"] if reports else 0

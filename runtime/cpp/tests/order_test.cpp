@@ -53,6 +53,12 @@ TEST(Pieces, AreAsFewAsItTakes) {
   EXPECT_THAT(pieces({5, 5}, 4), ElementsAre());
 }
 
+TEST(Runs, AreOfOneLength) {
+  EXPECT_THAT(runs(10, 4), ElementsAre(Range{0, 4}, Range{4, 8}, Range{8, 10}));
+  EXPECT_THAT(runs(8, 4), ElementsAre(Range{0, 4}, Range{4, 8}));
+  EXPECT_THAT(runs(3, 4), ElementsAre(Range{0, 3}));
+}
+
 // Each epoch by so many ranks as there are then, with a restart in its middle.
 TEST(Order, GivesEachSampleOnceAnEpochToAnyNumberOfRanks) {
   const Order::Options options{.length = 103, .batch = 10, .seed = 5};

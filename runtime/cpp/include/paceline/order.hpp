@@ -96,6 +96,14 @@ inline std::vector<Range> pieces(const Range& range, std::size_t longest) {
   return found;
 }
 
+// The ranges of `longest` things, the last of which may be smaller.
+inline std::vector<Range> runs(std::size_t count, std::size_t longest) {
+  std::vector<Range> found;
+  for (std::size_t begin = 0; begin < count; begin += longest)
+    found.push_back({begin, std::min(begin + longest, count)});
+  return found;
+}
+
 // The samples of epoch after epoch, `batch` at a time; the last batch of an epoch may be smaller.
 class Order {
  public:

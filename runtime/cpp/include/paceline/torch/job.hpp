@@ -27,15 +27,18 @@
 #include "paceline/order.hpp"
 #include "paceline/runtime.hpp"
 #include "paceline/torch/acts.hpp"
+#include "paceline/torch/buckets.hpp"
 #include "paceline/torch/checkpoint.hpp"
 #include "paceline/torch/device.hpp"
 #include "paceline/torch/ending.hpp"
 #include "paceline/torch/error.hpp"
+#include "paceline/torch/exact.hpp"
 #include "paceline/torch/loading.hpp"
 #include "paceline/torch/model.hpp"
 #include "paceline/torch/ranks.hpp"
 #include "paceline/torch/report.hpp"
 #include "paceline/torch/savepoint.hpp"
+#include "paceline/torch/seeded.hpp"
 #include "paceline/torch/state.hpp"
 
 namespace paceline {
@@ -46,7 +49,16 @@ struct BatchOptions {
   std::uint64_t seed = 0;             // of the order
   bool shuffle = true;
   bool drop_last = false;
-  std::size_t workers = 0;  // threads that fetch ahead
+  // Samples of a micro-batch, which takes the place of max_local: the pieces are the same whatever the
+  // number of ranks, and what is drawn by chance in them belongs to the sample or the micro-batch.
+  std::size_t micro = 0;
+  // Gradients and batch norms' statistics are summed in the order of micro-batches: on CPUs of one type
+  // weights are the same bits on any number of ranks. Needs `micro`, and the memory of one set of gradients
+  // per micro-batch of a rank.
+  bool exact = false;
+  // Threads that fetch ahead. With `micro` the dataset needs void seed(std::uint64_t), which is called before
+  // each sample for generators of its own, since LibTorch's threads share one.
+  std::size_t workers = 0;
 };
 
 // What a function of evaluate() found in a batch.
@@ -96,9 +108,9 @@ class Job {
     if (!acts_.joins()) {
       const auto difference = detail::difference(group(), *module);
       if (!difference.empty()) end_together(difference);
-      detail::share(group(), *module, 0);
+      detail::share_model(group(), *module, 0);
     }
-    state_.models.push_back({module, detail::Gradients::of(module->parameters(), ranks_)});
+    state_.models.push_back({module, {}});
     (carry_along(carried), ...);
   }
 
@@ -185,7 +197,7 @@ class Job {
     if (acts_.joins())
       return means(sums_of(function, dataset, {0, length}, batch_size), [](auto /*totals*/) {});
     return detail::metrics_in(together([&] {
-      for (const auto& each : state_.models) detail::average_buffers(group(), *each.module);
+      average_buffers();
       const auto mine = share(length, number_of(rank()), number_of(size()));
       return detail::packed(
           means(sums_of(function, dataset, mine, batch_size),
@@ -263,7 +275,7 @@ class Job {
   void carry_along(Thing& thing) {
     state_.carried.push_back(detail::carried(thing));
     if constexpr (std::is_base_of_v<::torch::optim::Optimizer, Thing>)
-      if (optimizer_ == nullptr) optimizer_ = &thing;
+      optimizers_.push_back(&thing);
   }
 
   // ---- batches ----
@@ -275,8 +287,9 @@ class Job {
     enter(0);
   }
 
-  void begin_epoch(const Order::Options& options) {
+  void begin_epoch(const Order::Options& options, const BatchOptions& asked) {
     meet_others();
+    prepare(asked);
     Order order = [&] {
       try {
         return Order(options);
@@ -307,8 +320,40 @@ class Job {
     for (const auto& each : resized_) each(old_size, size());
   }
 
-  [[nodiscard]] detail::Plan plan(std::size_t longest) const {
-    return {*order_, number_of(rank()), number_of(size()), longest};
+  [[nodiscard]] detail::Plan plan(const detail::Cut& cut) const {
+    return {*order_, number_of(rank()), number_of(size()), cut};
+  }
+
+  // How gradients are summed, and by what micro-batches draw.
+  void prepare(const BatchOptions& asked) {
+    if (asked.exact && asked.micro == 0)
+      throw PacelineError(
+          ".exact needs .micro: the number of samples of a micro-batch, which stays the same on "
+          "any "
+          "number of ranks.");
+    if (exact_ && *exact_ != asked.exact)
+      throw PacelineError(
+          "A training is exact as a whole, or not at all: pass the same .exact to every "
+          "job.batches().");
+    if (asked.exact && !exact_ && device_.is_cuda())
+      say("exact on GPUs: what is summed over micro-batches is summed in one order. Weights are "
+          "the "
+          "same bits only on GPUs of one type, and with LibTorch's deterministic algorithms.");
+    exact_ = asked.exact;
+    micro_seed_ = asked.micro > 0 ? std::optional(asked.seed) : std::nullopt;
+    for (auto& each : state_.models) {
+      if (each.gradients) continue;
+      if (asked.exact)
+        each.gradients = std::make_shared<detail::ExactGradients>(*each.module, ranks_);
+      else
+        each.gradients =
+            std::make_shared<detail::BucketGradients>(each.module->parameters(), ranks_);
+      each.gradients->listen();
+    }
+  }
+  [[nodiscard]] std::optional<detail::Chance> chance_of_samples(const BatchOptions& asked) const {
+    if (asked.micro == 0) return std::nullopt;
+    return detail::Chance{asked.seed, epoch_, asked.workers > 0};
   }
 
   std::string compare_orders() {
@@ -338,6 +383,8 @@ class Job {
       under_way_ = UnderWay{piece.batch, {}, loss_, loss_count_};
       if (ranks_.attendant().hears()) under_way_->before.emplace(state_.models);
     }
+    if (micro_seed_)
+      ::torch::manual_seed(seed_of(*micro_seed_, epoch_, piece.position, piece.number));
     piece_ = piece;
     const double weight = static_cast<double>(piece.counts) / static_cast<double>(piece.batch);
     for (const auto& each : state_.models) each.gradients->begin({weight, piece.first, piece.last});
@@ -410,7 +457,7 @@ class Job {
   }
 
   [[nodiscard]] double learning_rate() const {
-    return optimizer_ == nullptr ? 0.0 : detail::rates_of(*optimizer_).front();
+    return optimizers_.empty() ? 0.0 : detail::rates_of(*optimizers_.front()).front();
   }
 
   [[nodiscard]] detail::Report place() const {
@@ -422,7 +469,7 @@ class Job {
       report.add("epoch", static_cast<double>(order_->epoch()) + part);
     }
     if (total_epochs_ > 0) report.add("total_epochs", total_epochs_);
-    if (optimizer_ != nullptr) report.add("learning_rate", learning_rate());
+    if (!optimizers_.empty()) report.add("learning_rate", learning_rate());
     return report;
   }
 
@@ -436,6 +483,12 @@ class Job {
     auto report = place().add("step_seconds", seconds);
     if (sums[1] > 0) report.add("train_loss", sums[0] / sums[1]);
     report.print();
+  }
+
+  // Those of an exact training are the same on every rank.
+  void average_buffers() {
+    if (exact_.value_or(false)) return;
+    for (const auto& each : state_.models) detail::average_buffers(group(), *each.module);
   }
 
   // Of what `function` finds in the samples of `mine`, in eval mode.
@@ -507,6 +560,10 @@ class Job {
     ranks_.part();
   }
 
+  [[nodiscard]] std::string ranks_text() const {
+    return std::to_string(size()) + (size() == 1 ? " rank" : " ranks");
+  }
+
   void say(const std::string& text) const {
     if (rank() == 0) std::cerr << "paceline: " << text << std::endl;
   }
@@ -553,9 +610,8 @@ class Job {
     tell_written(true);
     ranks_.await_next();
     enter(old_size);
-    say(std::to_string(size()) + (size() == 1 ? " rank" : " ranks") + " of " +
-        std::to_string(old_size) + " are left, and go on after step " + std::to_string(steps_) +
-        ".");
+    say(ranks_text() + " of " + std::to_string(old_size) + " are left, and go on after step " +
+        std::to_string(steps_) + ".");
   }
 
   // The global batch under way is void.
@@ -604,7 +660,8 @@ class Job {
     if (found.some_join) share_standing(found.root);
     if (const auto samples = acts_.catch_up(found.its); samples > 0) count_step(samples);
     should_stop_ = found.stops;
-    for (const auto& each : state_.models) each.gradients->meet();
+    for (const auto& each : state_.models)
+      if (each.gradients) each.gradients->meet();
     return static_cast<int>(found.its.ranks);
   }
 
@@ -651,7 +708,7 @@ class Job {
     tell_written(true);
     saved_samples_ = samples_;
     saved_at_ = Clock::now();
-    for (const auto& each : state_.models) detail::average_buffers(group(), *each.module);
+    average_buffers();
     const auto chance = group().all_gather_bytes(detail::own_chance());
     if (rank() == 0) folder_->begin(steps_, samples_, state_.packed(standing(), chance));
   }
@@ -675,7 +732,7 @@ class Job {
     for (const auto& each : differences) say(each + " " + found.path.filename().string() + ".");
     saved_samples_ = samples_;
     say("Going on from " + resumed_from_ + ", after " + std::to_string(samples_) + " samples, on " +
-        std::to_string(size()) + (size() == 1 ? " rank." : " ranks."));
+        ranks_text() + ".");
   }
 
   void go_on(const detail::Standing& standing) {
@@ -723,7 +780,9 @@ class Job {
   detail::Ending ending_;
   at::Device device_;
   detail::Acts acts_;
-  ::torch::optim::Optimizer* optimizer_ = nullptr;  // the first, whose learning rate is told
+  std::vector<::torch::optim::Optimizer*> optimizers_;  // the first one's learning rate is told
+  std::optional<bool> exact_;                           // how gradients are summed
+  std::optional<std::uint64_t> micro_seed_;             // of micro-batches' chance
 
   std::optional<Order> order_;
   std::optional<detail::Standing> resumed_;  // until batches() knows the data

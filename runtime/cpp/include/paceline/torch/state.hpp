@@ -22,7 +22,7 @@ namespace paceline::detail {
 
 struct Distributed {
   std::shared_ptr<Module> module;
-  std::shared_ptr<Gradients> gradients;
+  std::shared_ptr<Gradients> gradients;  // none until it is known of which kind
 };
 
 // Models compute as for an evaluation: in eval mode, without gradients.
@@ -82,7 +82,7 @@ struct State {
 
   // Models, and of ranks that lack it what is carried, become the root's. Each rank calls it.
   void share(Group& group, int root, bool lacks, const at::Device& device) {
-    for (const auto& each : models) detail::share(group, *each.module, root);
+    for (const auto& each : models) detail::share_model(group, *each.module, root);
     for (const auto& each : carried) {
       OutputArchive archive;
       if (group.rank() == root) each.save(archive);
