@@ -263,6 +263,74 @@ class GangsTest(unittest.TestCase):
                 gang.kill(rank)
                 self.expect_the_same(gang, *EXACT)
 
+    # ---- the audit ----
+
+    def test_a_resize_in_place_that_agrees_is_one_line(self):
+        gang = self.after(2, lambda gang: (gang.resize([1, 0], 1), self.until(gang, 6)))
+        line, = self.audited(gang)
+        self.assertRegex(line, r"^resumed at step \d+ in place, on 3 ranks: samples, data position, learning rate agree; "
+                               r"loss 0\.\d+ \(0\.\d+ before\)$")
+
+    def test_a_newcomer_with_another_learning_rate_is_told(self):
+        gang = self.start(1, "pause=0.1", "late=1")
+        self.until(gang, 2)
+        gang.resize([0], 1)
+        for each in gang.all:
+            self.assertEqual(each.wait(), 1, each.output())
+        line, = self.audited(gang)
+        self.assertEqual(line, "resume audit: on rank 1 the learning rates are 0.5, before the resize they were 0.01: set them by "
+                               "job.steps(), and change none after job.checkpoint().")
+
+    def test_a_start_that_agrees_is_one_line(self):
+        self.leave()
+        line, = self.go_on()
+        self.assertRegex(line, r"^resumed at step 12 of checkpoint ckpt-000000000360\.pt: samples, data position, learning rate agree; "
+                               r"loss 0\.\d+ \(0\.\d+ before\)$")
+
+    def test_a_start_after_the_end_of_an_epoch_agrees(self):
+        self.go_on()
+        line, = self.go_on("longer")
+        self.assertIn("resumed at step 42 of checkpoint ckpt-000000001208.pt: samples, data position, learning rate agree", line)
+
+    def test_what_a_program_does_otherwise_is_one_sentence_each(self):
+        self.leave()
+        where = "in checkpoint ckpt-000000000360.pt"
+        self.assertEqual(self.go_on("batch=20", "in_order", "rate=0.5"), [
+            f"resume audit: the samples come in another order than {where} (shuffle=?), so some come twice or not at all in this epoch.",
+            f"resume audit: a global batch has 20 samples, {where} it had 30 samples.",
+            f"resume audit: the learning rates are 0.5, {where} they were 0.01: set them by job.steps(), and change none after "
+            "job.checkpoint()."])
+
+    def test_a_loss_that_jumps_is_told(self):
+        self.leave()
+        line, = self.go_on("spoils")
+        self.assertRegex(line, r"^resume audit: the loss is [\d.]+ in the first steps after the resume, 0\.\d+ in checkpoint "
+                               r"ckpt-000000000360\.pt: more than 2 times as much\.$")
+
+    def test_a_training_that_is_left_sooner_is_audited_all_the_same(self):
+        self.leave(12)
+        line, = self.leave(14)
+        self.assertIn("learning rate agree; loss", line)
+
+    def leave(self, step=12):
+        """A training alone, from its checkpoint if it has one, that is left after this step. What it says of a resume."""
+        return self.resume(75, f"leaves={step}")
+
+    def go_on(self, *options):
+        return self.resume(0, *options)
+
+    def resume(self, code, *options):
+        epochs = "3" if "longer" in options else "2"
+        done = subprocess.run([TRAINING, epochs, str(self.folder), *options], capture_output=True, text=True, timeout=WITHIN_S)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return self.told_of_resumes(done.stderr)
+
+    def told_of_resumes(self, text):
+        return re.findall(r"^paceline: (resume.*)$", text, re.M)
+
+    def audited(self, gang):
+        return [line for each in gang.all for line in self.told_of_resumes(each.output())]
+
     def play(self, gang, chance):
         gang.play(chance, lambda output: "\nSTEPS" in output, lambda steps: self.until(gang, steps))
 

@@ -195,6 +195,10 @@ class LibTorchTest(FrameworkTest):
             self.resize(job, workers)
         self.expect_completed(job)
         self.assertEqual(self.weights_in(self.logs(job)), wanted)
+        told = re.findall(r"paceline: (resume.*)$", self.logs(job), re.M)
+        self.assertEqual(len(told), 2, told)
+        for each in told:
+            self.assertRegex(each, r"^resumed at step \d+ of checkpoint ckpt-\d+\.pt: samples, data position, learning rate agree; loss ")
 
     def reached(self, job):
         reports = self.reports(job)

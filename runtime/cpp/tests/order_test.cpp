@@ -114,5 +114,20 @@ TEST(Order, TellsDifferentOnesApart) {
   EXPECT_NE(one.text(), other.text());
 }
 
+TEST(Order, HasADigestOfTheSamplesNearby) {
+  const auto digest = [](const Order::Options& options, std::uint64_t epoch, std::size_t position) {
+    Order order(options);
+    order.go_to(epoch, position);
+    return order.digest();
+  };
+  const Order::Options one{.length = 5000, .batch = 10, .seed = 1};
+  EXPECT_EQ(digest(one, 2, 30), digest({.length = 5000, .batch = 20, .seed = 1}, 2, 30));
+  EXPECT_NE(digest(one, 2, 30), digest(one, 2, 40));
+  EXPECT_NE(digest(one, 2, 30), digest(one, 1, 30));
+  EXPECT_NE(digest(one, 2, 30), digest({.length = 5000, .batch = 10, .seed = 2}, 2, 30));
+  EXPECT_NE(digest(one, 2, 30), digest({.length = 5000, .batch = 10, .shuffle = false}, 2, 30));
+  EXPECT_NE(digest(one, 2, 0), digest(one, 2, 5000));
+}
+
 }  // namespace
 }  // namespace paceline

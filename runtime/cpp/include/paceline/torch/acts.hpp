@@ -23,19 +23,28 @@ struct Told {
   bool joins = false;      // the others train already
   bool stops = false;      // it knows that the model is good enough
   std::int64_t ranks = 0;  // of the generation before
+  std::string record;      // of a whole step before this generation; empty: it has none
   std::string result;      // what its last act came to
 
   [[nodiscard]] std::string packed() const {
-    const std::array<std::int64_t, 5> numbers{acts, is_void ? 1 : 0, joins ? 1 : 0, stops ? 1 : 0,
-                                              ranks};
-    return std::string(reinterpret_cast<const char*>(numbers.data()), sizeof numbers) + result;
+    const std::array<std::int64_t, 6> numbers{
+        acts,          is_void ? 1 : 0, joins ? 1 : 0,
+        stops ? 1 : 0, ranks,           static_cast<std::int64_t>(record.size())};
+    return std::string(reinterpret_cast<const char*>(numbers.data()), sizeof numbers) + record +
+           result;
   }
   // REQUIRES: packed() made the bytes.
   static Told unpacked(const std::string& bytes) {
-    std::array<std::int64_t, 5> numbers{};
+    std::array<std::int64_t, 6> numbers{};
     std::memcpy(numbers.data(), bytes.data(), sizeof numbers);
-    return {numbers[0],      numbers[1] != 0, numbers[2] != 0,
-            numbers[3] != 0, numbers[4],      bytes.substr(sizeof numbers)};
+    const auto size = static_cast<std::size_t>(numbers[5]);
+    return {numbers[0],
+            numbers[1] != 0,
+            numbers[2] != 0,
+            numbers[3] != 0,
+            numbers[4],
+            bytes.substr(sizeof numbers, size),
+            bytes.substr(sizeof numbers + size)};
   }
 };
 
@@ -71,11 +80,12 @@ class Acts {
   // From here to catch_up() the state is partly another rank's.
   void begin_copy() { torn_ = true; }
 
-  // Every rank tells the others where it stands. Throws PacelineError, on every rank, where none has a
-  // whole state.
-  [[nodiscard]] Comparison compare(Group& group, bool stops, int ranks) const {
+  // Every rank tells the others where it stands; `record`: Told has it. Throws PacelineError, on every
+  // rank, where none has a whole state.
+  [[nodiscard]] Comparison compare(Group& group, bool stops, int ranks,
+                                   const std::string& record = {}) const {
     const bool whole = !joins_ && !torn_;
-    const Told own{whole ? count_ : -1, void_.has_value(), joins_, stops, ranks, result_};
+    const Told own{whole ? count_ : -1, void_.has_value(), joins_, stops, ranks, record, result_};
     std::vector<Told> all;
     for (const auto& each : group.all_gather_bytes(own.packed()))
       all.push_back(Told::unpacked(each));

@@ -27,6 +27,7 @@
 #include "paceline/order.hpp"
 #include "paceline/runtime.hpp"
 #include "paceline/torch/acts.hpp"
+#include "paceline/torch/audit.hpp"
 #include "paceline/torch/buckets.hpp"
 #include "paceline/torch/checkpoint.hpp"
 #include "paceline/torch/device.hpp"
@@ -232,6 +233,7 @@ class Job {
   // The training is over: a last checkpoint, and all ranks part.
   void finish() {
     together([&] {
+      end_audit();
       if (folder_) save();
       part();
       return std::string();
@@ -262,6 +264,7 @@ class Job {
     std::size_t samples;
     std::optional<detail::Savepoint> before;  // where it may come to that
     double loss, loss_count;                  // before it
+    detail::RecentLoss recent_loss;           // before it
   };
 
   static std::size_t number_of(int rank) { return static_cast<std::size_t>(rank); }
@@ -301,10 +304,10 @@ class Job {
       expect_data(order);
       order.go_to(static_cast<std::uint64_t>(resumed_->order_epoch),
                   static_cast<std::size_t>(resumed_->position));
-    } else if (order_) {
-      order.go_to(order_->epoch(), order_->position());
+    } else {
+      if (order_) order.go_to(order_->epoch(), order_->position());
+      order.begin(epoch_);
     }
-    order.begin(epoch_);
     const int old_size = resumed_ && resumed_->ranks > 0 ? resumed_->ranks : size();
     resumed_.reset();
     order_ = order;
@@ -312,6 +315,8 @@ class Job {
     follow();  // the program left the loop over the last epoch's batches
     if (begun_epoch_ != epoch_) together([&] { return compare_orders(); });
     begun_epoch_ = epoch_;
+    compare_audit();
+    order_->begin(epoch_);
     ranks_.stand();
     if (old_size != size()) tell_resized(old_size);
   }
@@ -380,8 +385,9 @@ class Job {
   void begin(const detail::Piece& piece) {
     if (piece.first) {
       begun_at_ = Clock::now();
-      under_way_ = UnderWay{piece.batch, {}, loss_, loss_count_};
+      under_way_ = UnderWay{piece.batch, {}, loss_, loss_count_, recent_loss_};
       if (ranks_.attendant().hears()) under_way_->before.emplace(state_.models);
+      recent_loss_.begin_step();
     }
     if (micro_seed_)
       ::torch::manual_seed(seed_of(*micro_seed_, epoch_, piece.position, piece.number));
@@ -397,8 +403,10 @@ class Job {
             "backward() did not reach the model's parameters for this batch: call it "
             "once for each batch, before job.step().");
     if (loss.defined() && piece.counts > 0) {
-      loss_ += loss.item<double>() * static_cast<double>(piece.counts);
-      loss_count_ += static_cast<double>(piece.counts);
+      const auto value = loss.item<double>(), count = static_cast<double>(piece.counts);
+      loss_ += value * count;
+      loss_count_ += count;
+      recent_loss_.add(value, count);
     }
     for (const auto& each : state_.models) each.gradients->end();
     if (!piece.last) return;
@@ -422,6 +430,7 @@ class Job {
     tell_written(false);
     should_stop_ = should_stop_ || agreed[kStop] > 0;
     if (agreed[kReport] > 0) report_progress();
+    if (audit_ && audit_->is_due(steps_)) end_audit();
     if (agreed[kGeneration] > static_cast<double>(generation())) {
       ranks_.hear_of(static_cast<std::uint64_t>(agreed[kGeneration]));
       following_ = true;
@@ -544,6 +553,7 @@ class Job {
   [[noreturn]] void give_way() {
     const int noticed = ranks_.attendant().notice();
     const int notice = noticed != 0 ? noticed : SIGTERM;  // here it may not have come yet
+    end_audit();
     if (folder_) save();
     part();
     throw Exit{folder_ ? kStartAgain : 128 + notice};
@@ -573,9 +583,14 @@ class Job {
   // Where all ranks have ended the same step, none begins another before the next generation stands.
   void follow() {
     if (!std::exchange(following_, false)) return;
-    attempt([&] { part(); });
+    std::string before;
+    attempt([&] {
+      end_audit();
+      before = record().packed();
+      part();
+    });
     if (ranks_.error()) return regroup();
-    enter(size());
+    enter(size(), before);
   }
 
   template <class Act>
@@ -606,6 +621,7 @@ class Job {
     ranks_.leave();
     following_ = false;
     saved_samples_.reset();
+    audit_.reset();
     if (under_way_) put_back();
     tell_written(true);
     ranks_.await_next();
@@ -624,17 +640,19 @@ class Job {
     under_way_->before->restore();
     loss_ = under_way_->loss;
     loss_count_ = under_way_->loss_count;
+    recent_loss_ = under_way_->recent_loss;
     acts_.make_void(under_way_->samples, torn);
     under_way_.reset();
   }
 
   // Goes on in the next generation, or in a later one where that one doesn't come about. `old_size`: of
-  // before; newcomers don't know it.
-  void enter(int old_size) {
+  // before; newcomers don't know it. `record`: of before a resize; empty: of a newcomer, or the group had
+  // failed.
+  void enter(int old_size, const std::string& record = {}) {
     for (;;) {
       try {
         ranks_.join();
-        old_size = take_state(old_size);
+        old_size = take_state(old_size, record);
         break;
       } catch (const GroupError& error) {
         ranks_.suffer(error);
@@ -649,8 +667,8 @@ class Job {
 
   // All ranks of the generation stand where the one stands that has done most: the lowest of those.
   // Returns how many ranks it had before.
-  int take_state(int old_size) {
-    const auto found = acts_.compare(group(), should_stop_, old_size);
+  int take_state(int old_size, const std::string& record) {
+    const auto found = acts_.compare(group(), should_stop_, old_size, record);
     const bool lacks = found.lacking[number_of(rank())];
     if (std::find(found.lacking.begin(), found.lacking.end(), true) != found.lacking.end()) {
       expect_same_models();
@@ -662,6 +680,8 @@ class Job {
     should_stop_ = found.stops;
     for (const auto& each : state_.models)
       if (each.gradients) each.gradients->meet();
+    if (!found.its.record.empty())
+      begin_audit(found.its.record, "in place, on " + ranks_text(), "before the resize");
     return static_cast<int>(found.its.ranks);
   }
 
@@ -701,6 +721,40 @@ class Job {
     ::torch::manual_seed(seed_of(samples_, rank()));
   }
 
+  // ---- the resume audit ----
+
+  // Where the training stands. Every rank calls it.
+  [[nodiscard]] detail::Record record() {
+    detail::Record record{steps_,
+                          samples_,
+                          order_->epoch(),
+                          order_->position(),
+                          order_->digest(),
+                          order_->options().batch,
+                          {},
+                          recent_loss_.over_all(group())};
+    for (const auto* each : optimizers_) record.rates.push_back(detail::rates_of(*each));
+    return record;
+  }
+
+  void begin_audit(const std::string& before, const std::string& at, const std::string& there) {
+    recent_loss_ = {};
+    audit_.emplace(detail::Record::unpacked(before), at, there);
+  }
+  // Before the first batch that comes after a resume is handed out.
+  void compare_audit() {
+    if (!audit_ || audit_->compared()) return;
+    attempt([&] {
+      for (const auto& each : audit_->compare(group(), record())) say(each);
+    });
+    if (ranks_.error()) regroup();
+  }
+  void end_audit() {
+    if (audit_ && audit_->compared())
+      if (const auto line = audit_->conclude(group(), recent_loss_); !line.empty()) say(line);
+    audit_.reset();
+  }
+
   // ---- checkpoints ----
 
   void save() {
@@ -710,7 +764,8 @@ class Job {
     saved_at_ = Clock::now();
     average_buffers();
     const auto chance = group().all_gather_bytes(detail::own_chance());
-    if (rank() == 0) folder_->begin(steps_, samples_, state_.packed(standing(), chance));
+    const auto at = record().packed();
+    if (rank() == 0) folder_->begin(steps_, samples_, state_.packed(standing(), at, chance));
   }
 
   [[nodiscard]] detail::Standing standing() const {
@@ -726,13 +781,16 @@ class Job {
   }
 
   void restore_from(const detail::Found& found) {
-    std::vector<std::string> differences;
-    go_on(state_.restore(found, device_, rank(), differences));
+    const auto restored = state_.restore(found, device_, rank());
+    go_on(restored.standing);
     resumed_from_ = found.path.string();
-    for (const auto& each : differences) say(each + " " + found.path.filename().string() + ".");
+    const auto name = found.path.filename().string();
+    for (const auto& each : restored.differences) say(each + " " + name + ".");
     saved_samples_ = samples_;
     say("Going on from " + resumed_from_ + ", after " + std::to_string(samples_) + " samples, on " +
         ranks_text() + ".");
+    if (!restored.record.empty())
+      begin_audit(restored.record, "of checkpoint " + name, "in checkpoint " + name);
   }
 
   void go_on(const detail::Standing& standing) {
@@ -800,6 +858,9 @@ class Job {
   double every_ = 0;  // seconds
   std::optional<Clock::time_point> saved_at_;
   std::optional<std::uint64_t> saved_samples_;
+
+  std::optional<detail::Audit> audit_;
+  detail::RecentLoss recent_loss_;
 
   double loss_ = 0, loss_count_ = 0, seconds_ = 0;  // since the last report
   std::uint64_t reported_steps_ = 0;

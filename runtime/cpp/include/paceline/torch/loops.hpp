@@ -92,6 +92,7 @@ class Batches {
   void begin_next() {
     job_.expect_step();
     job_.follow();
+    job_.compare_audit();
     if (generation_ != job_.generation()) plan_anew();
     const auto piece = plan_.next();
     over_ = !piece;
