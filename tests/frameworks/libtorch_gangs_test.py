@@ -4,6 +4,7 @@ anew, and the training is the one it would have been."""
 import os
 import random
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -77,6 +78,13 @@ class GangsTest(unittest.TestCase):
         while taken() < goal:
             self.assertLess(time.monotonic(), end, gang.ranks[0].output())
             self.assertIsNone(gang.ranks[0].process.poll(), gang.ranks[0].output())
+            time.sleep(0.01)
+
+    def wait_for(self, words, process):
+        end = time.monotonic() + WITHIN_S
+        while not re.search(words, process.output(), re.M):
+            self.assertLess(time.monotonic(), end, process.output())
+            self.assertIsNone(process.process.poll(), process.output())
             time.sleep(0.01)
 
     def after(self, size, acts, *options):
@@ -178,6 +186,44 @@ class GangsTest(unittest.TestCase):
                 gang.kill(rank)
                 self.expect_the_same(gang)
 
+    def grown_and_one_dead(self, size, new, *options, epochs=EPOCHS):
+        """The gang grows after step 5, and one of its ranks dies in the evaluation after that step. Returns it, and those that are left."""
+        rank, holds = random.randrange(size), self.folder / f"held-{size}-{new}-{len(options)}"
+        gang = self.start(size, f"dies={rank}", "where=4", f"holds={holds}", *options, epochs=epochs)
+        stay = list(gang.ranks)
+        for each in stay:
+            self.wait_for(r"^STEPS 3 4$", each)
+        gang.resize(range(size), new)
+        for each in stay:
+            each.wait_heard()
+        holds.touch()
+        self.assertEqual(stay[rank].wait(), -signal.SIGKILL, stay[rank].output())
+        gang.kill(rank)
+        return gang, [each for each in stay if each is not stay[rank]]
+
+    def test_a_death_in_an_evaluation_while_newcomers_wait_for_the_next_batch(self):
+        """Those that are left evaluate, and only then are others with them."""
+        for size, new, options in ((2, 1, ()), (3, 2, ("carries",)), (3, 1, EXACT)):
+            with self.subTest(size=size, new=new, options=options):
+                gang, stay = self.grown_and_one_dead(size, new, "evaluates=1", *options)
+                self.expect_the_same(gang, *options)
+                self.assertEqual([self.told_of_resizes(each) for each in gang.ranks], [[f"{size} {size - 1 + new}"]] * len(gang.ranks))
+                accuracies = [re.findall(r"^ACCURACY (.*)$", each.output(), re.M) for each in stay]
+                self.assertEqual(len(accuracies[0]), STEPS + EPOCHS)
+                self.assertEqual([each for each in accuracies if each != accuracies[0]], [], "ranks differ")
+
+    def test_newcomers_that_wait_end_with_the_training(self):
+        """Which step 5 is the last of: what is left to do is done without them."""
+        gang, stay = self.grown_and_one_dead(3, 1, "evaluates=1", "ends=5", f"publish={self.folder}/net.pt")
+        for each in gang.ranks:
+            self.assertEqual(each.wait(), 0, each.output())
+        for each in stay:
+            accuracies = re.findall(r"^ACCURACY (.*)$", each.output(), re.M)
+            self.assertEqual((len(accuracies), accuracies[-1]), (6, accuracies[-2]))
+            self.assertIn("WEIGHTS", each.output())
+        newcomer, = set(gang.ranks) - set(stay)
+        self.assertNotIn("WEIGHTS", newcomer.output())
+
     def test_a_notice_ends_the_wait_for_others(self):
         gang = self.start(2, "pause=0.1")
         self.until(gang, 3)
@@ -194,7 +240,7 @@ class GangsTest(unittest.TestCase):
             with self.subTest(seed=seed):
                 print("schedule", seed, flush=True)
                 chance = random.Random(seed)
-                options = chance.choice([(), ("max_local=4",), EXACT])
+                options = chance.choice([(), ("max_local=4", "evaluates=2"), EXACT, ("evaluates=1", *EXACT)])
                 self.after(chance.randint(2, 4), lambda gang: self.play(gang, chance), *options)
 
     # ---- exact ----

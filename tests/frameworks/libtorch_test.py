@@ -89,7 +89,7 @@ class LibTorchTest(FrameworkTest):
         self.expect_failure(self.train("1", 1, "-", "weighted", "forgets", "max_local=9"), r"for some batches of a global batch only")
 
     def test_a_model_is_handed_out(self):
-        job = self.train("2", 2, "-", "publish")
+        job = self.train("2", 2, "-", "publish=models/net.pt")
         model = self.expect_completed(job)["model"]
         path = self.home / "models/net.pt"
         self.assertEqual((model["path"], model["bytes"], model["step"]), (str(path), path.stat().st_size, 2 * -(-SAMPLES // 30)))

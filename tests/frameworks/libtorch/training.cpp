@@ -2,7 +2,7 @@
 //
 //   training EPOCHS FOLDER|- [samples=N] [pause=SECONDS] [max_local=N] [wide=RANK] [fails=RANK] [twice]
 //                        [weighted] [by_hand] [weightless=N] [forgets] [hurry=FILE] [evaluates=N] [tell]
-//                        [dies=RANK where=N] [carries[=2]]
+//                        [dies=RANK where=N] [holds=FILE] [ends=STEP] [carries[=2]] [publish=FILE]
 //                        [micro=N] [exact[=2]] [chance[=N]] [threads=N] [notices]
 //                        [leaves=STEP] [batch=N] [rate=X] [late=RANK] [spoils] [in_order]
 //
@@ -12,6 +12,8 @@
 //   tell       all ranks tell weights
 //   dies       that rank is killed in its fifth step: where=1 before backward(), 2 before the optimizer's
 //              step, 3 before job.step(), 4 in the evaluation after it
+//   ends       the program leaves its loops after that step
+//   holds      in the evaluation after the fourth step ranks wait until that file is there
 //   carries    steps are counted in what is carried; 2: something more is carried too late
 //   twice      backward() runs twice on a batch
 //   weighted   samples count by their class, of which job.weight() is told, but not with by_hand
@@ -201,13 +203,15 @@ void tell_accuracy(const paceline::Job& job, const paceline::Metrics& found) {
 int main(int argc, char** argv) {
   std::map<std::string, int> given;
   double pause = 0, rate = 0.01;
-  std::string hurry;
+  std::string hurry, holds, publish;
   for (int i = 3; i < argc; ++i) {
     const std::string word = argv[i];
     const auto equals = word.find('=');
     const auto value = equals == word.npos ? "1" : word.substr(equals + 1);
     if (word.starts_with("pause=")) pause = std::atof(value.c_str());
     if (word.starts_with("hurry=")) hurry = value;
+    if (word.starts_with("holds=")) holds = value;
+    if (word.starts_with("publish=")) publish = value;
     if (word.starts_with("rate=")) rate = std::atof(value.c_str());
     given[word.substr(0, equals)] = std::atoi(value.c_str());
   }
@@ -258,6 +262,8 @@ int main(int argc, char** argv) {
   const Points points(drawn, false);
   const auto measure = [&](const Batch& batch) {
     die(4, 5);
+    while (!holds.empty() && job.steps() == 4 && !std::filesystem::exists(holds))
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
     const auto right = (net(batch.points).argmax(1) == batch.classes).sum().item<double>();
     return paceline::Sums{{{"accuracy", right}}, static_cast<double>(batch.indices.size())};
   };
@@ -303,6 +309,10 @@ int main(int argc, char** argv) {
       tell_accuracy(job, job.evaluate(measure, points, 100));
     rest();
   };
+  const auto is_over = [&] {
+    const auto end = static_cast<std::uint64_t>(given.contains("ends") ? given["ends"] : 0);
+    return job.should_stop() || (end > 0 && job.steps() == end);
+  };
   const auto train_with = [&](std::uint64_t epoch, auto dataset, int threads) {
     const paceline::BatchOptions asked{
         .global_batch_size =
@@ -316,7 +326,7 @@ int main(int argc, char** argv) {
             static_cast<std::size_t>(given.contains("threads") ? given["threads"] : threads)};
     for (const auto& batch : job.batches(dataset, asked)) {
       train(epoch, batch);
-      if (job.should_stop()) break;
+      if (is_over()) break;
     }
   };
   const auto train_an_epoch = [&](std::uint64_t epoch) {
@@ -332,16 +342,16 @@ int main(int argc, char** argv) {
     if (is_asked_of("late")) optimizer.param_groups().front().options().set_lr(0.5);
     train_an_epoch(epoch);
     tell_accuracy(job, job.evaluate(measure, points, 100));
-    if (job.should_stop()) break;
+    if (is_over()) break;
   }
   if (given.contains("carries"))
     std::printf("CARRIED %d %d %d %d %s\n", static_cast<int>(job.steps()),
                 static_cast<int>(counted), history.item<int>(), mean->first->bias[0].item<int>(),
                 began.c_str());
   if (job.rank() == 0 || given.contains("tell")) tell_weights(*net);
-  if (given.contains("publish")) {
+  if (!publish.empty()) {
     Net read(options);
-    torch::load(read, job.publish(net, "models/net.pt"));
+    torch::load(read, job.publish(net, publish));
     if (job.rank() == job.size() - 1) tell_weights(*read);
   }
   job.finish();

@@ -185,7 +185,7 @@ class Job {
     const auto before = steps_;
     const auto piece = *std::exchange(piece_, std::nullopt);
     if (under_way_ && !ranks_.error()) end_piece(piece, loss);
-    if (ranks_.error()) regroup();
+    if (ranks_.error()) regroup(kAway);
     return steps_ > before;
   }
 
@@ -238,6 +238,7 @@ class Job {
       part();
       return std::string();
     });
+    if (newcomers_) dismiss();
   }
 
  private:
@@ -247,6 +248,11 @@ class Job {
   using Wishes = std::array<double, 7>;
   static constexpr int kStartAgain = 75;       // EX_TEMPFAIL of sysexits.h
   static constexpr double kReportEvery = 1.0;  // seconds
+
+  // Where a rank is when its group fails: it asks for the next batch, or may do more before that.
+  enum Whereabouts : bool { kAtNextBatch, kAway };
+  // What those that join hear while they wait: of another act, of the next batch, or of the end.
+  static constexpr char kDone = '+', kNext = '>', kOver = '.';
 
   friend Job init(std::chrono::milliseconds timeout);
   friend class Epochs;
@@ -265,6 +271,12 @@ class Job {
     std::optional<detail::Savepoint> before;  // where it may come to that
     double loss, loss_count;                  // before it
     detail::RecentLoss recent_loss;           // before it
+  };
+
+  // Ranks that join, and wait until the others ask for the next batch.
+  struct Newcomers {
+    int host;      // of the others, the rank that does alone what comes until then
+    int old_size;  // of the generation before
   };
 
   static std::size_t number_of(int rank) { return static_cast<std::size_t>(rank); }
@@ -317,7 +329,7 @@ class Job {
     begun_epoch_ = epoch_;
     compare_audit();
     order_->begin(epoch_);
-    ranks_.stand();
+    if (!newcomers_) ranks_.stand();
     if (old_size != size()) tell_resized(old_size);
   }
 
@@ -580,17 +592,66 @@ class Job {
 
   // ---- generations ----
 
+  // The next batch is asked for: all ranks are those that compute it, and stand where it begins.
+  void come_together() {
+    do {
+      follow();
+      compare_audit();
+    } while (newcomers_);
+  }
+
   // Where all ranks have ended the same step, none begins another before the next generation stands.
   void follow() {
-    if (!std::exchange(following_, false)) return;
+    while (following_ || newcomers_) newcomers_ ? welcome() : resize();
+  }
+
+  void resize() {
+    following_ = false;
     std::string before;
     attempt([&] {
       end_audit();
       before = record().packed();
       part();
     });
-    if (ranks_.error()) return regroup();
+    if (ranks_.error()) return regroup(kAtNextBatch);
     enter(size(), before);
+  }
+
+  // Those that waited stand where the others are.
+  void welcome() {
+    const auto waiting = *newcomers_;
+    attempt([&] {
+      tell_newcomers(kNext);
+      newcomers_.reset();
+      take_state(waiting.old_size, {});
+    });
+    if (ranks_.error()) return regroup(kAtNextBatch);
+    state_.named.commit();
+    stand(waiting.old_size);
+  }
+
+  // The training is over without them.
+  void dismiss() {
+    try {
+      tell_newcomers(kOver);
+      ranks_.part();
+    } catch (const GroupError&) {  // nothing more is needed of others
+      ranks_.leave();
+    }
+  }
+
+  // Returns `result`, the host's on every rank.
+  std::string tell_newcomers(char word, const std::string& result = {}) {
+    const bool tells = rank() == newcomers_->host;
+    return group().broadcast_bytes(tells ? word + result : "", newcomers_->host).substr(1);
+  }
+  // Of one that joins: until the others ask for the next batch.
+  void wait_for_others(int host) {
+    char word = kDone;
+    while (word == kDone) word = group().broadcast_bytes("", host).front();
+    if (word == kNext) return;
+    ranks_.part();
+    throw Exit{0};
   }
 
   template <class Act>
@@ -603,29 +664,38 @@ class Job {
   }
 
   // Does what all ranks do outside of batches; once more with those that are left where the group fails,
-  // unless one of them had done it: then what that came to counts. Returns what it came to.
+  // unless one of them had done it: then what that came to counts. While newcomers wait, one rank does it
+  // for all. Returns what it came to.
   template <class Act>
   std::string together(Act act) {
     for (;;) {
       const auto done = acts_.count();
-      attempt([&] { acts_.done(act()); });
-      if (ranks_.error()) regroup();
+      attempt([&] { acts_.done(newcomers_ ? done_by_host(act) : act()); });
+      if (ranks_.error()) regroup(kAway);
       if (acts_.count() > done) return acts_.result();
     }
+  }
+  template <class Act>
+  std::string done_by_host(Act act) {
+    const bool hosts = rank() == newcomers_->host;
+    return tell_newcomers(kDone, hosts ? ranks_.alone(act) : "");
   }
 
   // The group failed: those that are left go on as the next generation. Throws what it failed of where
   // there is none.
-  void regroup() {
-    const int old_size = size();
+  void regroup(Whereabouts where) {
+    const int old_size = newcomers_ ? newcomers_->old_size : size();
     ranks_.leave();
+    where_ = where;
     following_ = false;
+    newcomers_.reset();
     saved_samples_.reset();
     audit_.reset();
     if (under_way_) put_back();
     tell_written(true);
     ranks_.await_next();
     enter(old_size);
+    where_ = kAtNextBatch;
     say(ranks_text() + " of " + std::to_string(old_size) + " are left, and go on after step " +
         std::to_string(steps_) + ".");
   }
@@ -659,7 +729,11 @@ class Job {
       }
       ranks_.await_next();
     }
+    if (newcomers_) return ranks_.go_on();
     if (!ranks_.error()) state_.named.commit();  // nothing was void
+    stand(old_size);
+  }
+  void stand(int old_size) {
     ranks_.stand();
     ranks_.attendant().begin(rank() == 0);
     tell_resized(old_size);
@@ -668,14 +742,23 @@ class Job {
   // All ranks of the generation stand where the one stands that has done most: the lowest of those.
   // Returns how many ranks it had before.
   int take_state(int old_size, const std::string& record) {
-    const auto found = acts_.compare(group(), should_stop_, old_size, record);
+    const auto found = acts_.compare(
+        group(),
+        {.stops = should_stop_, .is_away = where_ == kAway, .ranks = old_size, .record = record});
     const bool lacks = found.lacking[number_of(rank())];
     if (std::find(found.lacking.begin(), found.lacking.end(), true) != found.lacking.end()) {
       expect_same_models();
       if (lacks) acts_.begin_copy();
       state_.share(group(), found.root, lacks, device_);
     }
-    if (found.some_join) share_standing(found.root);
+    if (found.newcomers_wait && acts_.joins()) {
+      wait_for_others(found.root);
+      return take_state(old_size, record);
+    }
+    if (found.newcomers_wait)
+      newcomers_ = Newcomers{found.root, static_cast<int>(found.its.ranks)};
+    else if (found.some_join)
+      share_standing(found.root);
     if (const auto samples = acts_.catch_up(found.its); samples > 0) count_step(samples);
     should_stop_ = found.stops;
     for (const auto& each : state_.models)
@@ -747,7 +830,7 @@ class Job {
     attempt([&] {
       for (const auto& each : audit_->compare(group(), record())) say(each);
     });
-    if (ranks_.error()) regroup();
+    if (ranks_.error()) regroup(kAtNextBatch);
   }
   void end_audit() {
     if (audit_ && audit_->compared())
@@ -853,6 +936,8 @@ class Job {
   std::optional<std::uint64_t> begun_epoch_;  // whose order ranks have compared
   bool should_stop_ = false;
   bool following_ = false;  // another generation, before the next batch
+  std::optional<Newcomers> newcomers_;
+  Whereabouts where_ = kAtNextBatch;  // when the group failed
 
   std::optional<detail::Folder> folder_;
   double every_ = 0;  // seconds

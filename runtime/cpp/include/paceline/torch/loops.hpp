@@ -91,8 +91,7 @@ class Batches {
  private:
   void begin_next() {
     job_.expect_step();
-    job_.follow();
-    job_.compare_audit();
+    job_.come_together();
     if (generation_ != job_.generation()) plan_anew();
     const auto piece = plan_.next();
     over_ = !piece;
