@@ -143,6 +143,20 @@ class GangsTest(unittest.TestCase):
                 self.assertEqual(self.told_of_resizes(gang.all[1]), ["2 4", "4 3", "3 3", "3 1", "1 3"])
                 self.assertEqual(self.told_of_resizes(gang.all[6]), ["1 3"])
 
+    def test_a_program_may_leave_the_loop_over_batches_before_a_resize(self):
+        hurry = self.folder / "hurry"
+        gang = self.start(1, "pause=0.1", f"hurry={hurry}", "short", epochs=60)
+        self.until(gang, 2)
+        gang.resize([0], 1)
+        self.until(gang, 8)
+        hurry.touch()
+        for each in gang.all:
+            self.assertEqual(each.wait(), 0, each.output())
+            self.assertEqual(self.told_of_resizes(each), ["1 2"])
+            self.expect_whole(each.output())
+        line, = self.audited(gang)
+        self.assertIn("in place, on 2 ranks: samples, data position, learning rate agree", line)
+
     def test_a_newcomer_with_another_model_alone_ends(self):
         hurry = self.folder / "hurry"
         gang = self.start(1, "pause=0.1", f"hurry={hurry}", "wide=1")

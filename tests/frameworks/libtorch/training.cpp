@@ -2,7 +2,7 @@
 //
 //   training EPOCHS FOLDER|- [samples=N] [pause=SECONDS] [max_local=N] [wide=RANK] [fails=RANK] [twice]
 //                        [weighted] [by_hand] [weightless=N] [forgets] [hurry=FILE] [evaluates=N] [tell]
-//                        [dies=RANK where=N] [holds=FILE] [ends=STEP] [carries[=2]] [publish=FILE]
+//                        [dies=RANK where=N] [holds=FILE] [ends=STEP] [short] [carries[=2]] [publish=FILE]
 //                        [micro=N] [exact[=2]] [chance[=N]] [threads=N] [notices]
 //                        [leaves=STEP] [batch=N] [rate=X] [late=RANK] [spoils] [in_order]
 //
@@ -12,6 +12,7 @@
 //   tell       all ranks tell weights
 //   dies       that rank is killed in its fifth step: where=1 before backward(), 2 before the optimizer's
 //              step, 3 before job.step(), 4 in the evaluation after it
+//   short      the loop over an epoch's batches is left after the first
 //   ends       the program leaves its loops after that step
 //   holds      in the evaluation after the fourth step ranks wait until that file is there
 //   carries    steps are counted in what is carried; 2: something more is carried too late
@@ -326,7 +327,7 @@ int main(int argc, char** argv) {
             static_cast<std::size_t>(given.contains("threads") ? given["threads"] : threads)};
     for (const auto& batch : job.batches(dataset, asked)) {
       train(epoch, batch);
-      if (is_over()) break;
+      if (is_over() || given.contains("short")) break;
     }
   };
   const auto train_an_epoch = [&](std::uint64_t epoch) {

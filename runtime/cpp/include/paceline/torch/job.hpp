@@ -320,7 +320,7 @@ class Job {
       if (order_) order.go_to(order_->epoch(), order_->position());
       order.begin(epoch_);
     }
-    const int old_size = resumed_ && resumed_->ranks > 0 ? resumed_->ranks : size();
+    const int before = resumed_ ? resumed_->ranks : 0;  // 0: it didn't begin with a checkpoint
     resumed_.reset();
     order_ = order;
     ranks_.attendant().begin(rank() == 0);
@@ -330,7 +330,7 @@ class Job {
     compare_audit();
     order_->begin(epoch_);
     if (!newcomers_) ranks_.stand();
-    if (old_size != size()) tell_resized(old_size);
+    if (before > 0 && before != size()) tell_resized(before);
   }
 
   void tell_resized(int old_size) {
