@@ -4,6 +4,7 @@ anew, and the training is the one it would have been."""
 import os
 import random
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,7 @@ from fake_agent import WITHIN_S, Agent
 EPOCHS = 12
 STEPS = EPOCHS * -(-SAMPLES // 30)
 SCHEDULES = int(os.environ.get("PACELINE_SCHEDULES", "3"))
+EXACT = ("micro=4", "exact", "chance=2")  # micro-batches of which the last of a global batch is smaller
 
 
 class Gang(Agent):
@@ -33,7 +35,15 @@ class GangsTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         build()
-        cls.alone = cls.ending(cls.process_alone(EPOCHS))
+        cls.known = {}  # what comes out alone, by what decides it
+
+    @classmethod
+    def alone(cls, *options):
+        """The ending of one process alone; how slow it is, who dies, and the like make no difference."""
+        deciding = tuple(each for each in options if each.split("=")[0] in ("micro", "exact", "chance", "weighted", "samples"))
+        if deciding not in cls.known:
+            cls.known[deciding] = cls.ending(cls.process_alone(EPOCHS, *deciding))
+        return cls.known[deciding]
 
     @staticmethod
     def process_alone(epochs, *options):
@@ -44,9 +54,10 @@ class GangsTest(unittest.TestCase):
 
     @staticmethod
     def ending(output):
-        """The weights and the last accuracy, where it has come to the end."""
-        weights = re.search(r"^WEIGHTS (.*)$", output, re.M)
-        return weights and ([float(each) for each in weights[1].split()], float(re.findall(r"^ACCURACY (.*)$", output, re.M)[-1]))
+        """The weights, the buffers and the last accuracy, where it has come to the end."""
+        found = re.search(r"^WEIGHTS (.*)\nBUFFERS (.*)$", output, re.M)
+        return found and (*([float(each) for each in part.split()] for part in found.groups()),
+                          float(re.findall(r"^ACCURACY (.*)$", output, re.M)[-1]))
 
     def setUp(self):
         self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
@@ -69,6 +80,13 @@ class GangsTest(unittest.TestCase):
             self.assertIsNone(gang.ranks[0].process.poll(), gang.ranks[0].output())
             time.sleep(0.01)
 
+    def wait_for(self, words, process):
+        end = time.monotonic() + WITHIN_S
+        while not re.search(words, process.output(), re.M):
+            self.assertLess(time.monotonic(), end, process.output())
+            self.assertIsNone(process.process.poll(), process.output())
+            time.sleep(0.01)
+
     def after(self, size, acts, *options):
         """A slow training, to which `acts(gang)` happens, and which then went on to its end fast."""
         hurry = self.folder / "hurry"
@@ -77,10 +95,10 @@ class GangsTest(unittest.TestCase):
         self.until(gang, 3)
         acts(gang)
         hurry.touch()
-        self.expect_the_same(gang)
+        self.expect_the_same(gang, *options)
         return gang
 
-    def expect_the_same(self, gang):
+    def expect_the_same(self, gang, *options):
         """All but the killed end well, and those that stay to the end have the same weights, which one process alone comes to."""
         for each in gang.all:
             if each not in gang.killed:
@@ -90,9 +108,12 @@ class GangsTest(unittest.TestCase):
         endings = [each for each in endings if each]
         self.assertEqual(len(endings), len(gang.ranks), "the others have left")
         self.assertEqual([each for each in endings if each != endings[0]], [], "ranks differ")
-        weights, accuracy = endings[0]
-        self.assertAlmostEqual(accuracy, self.alone[1], delta=0.005)
-        self.assertLess(max(abs(one - other) for one, other in zip(weights, self.alone[0], strict=True)), CLOSE)
+        wanted = self.alone(*options)
+        if "exact" in options:
+            self.assertEqual(endings[0], wanted, "the same bits")
+        self.assertAlmostEqual(endings[0][2], wanted[2], delta=0.005)
+        for one, other in zip(endings[0][0], wanted[0], strict=True):
+            self.assertAlmostEqual(one, other, delta=CLOSE)
 
     def expect_whole(self, output):
         """No step was left out, and none was done twice: one that was void left the number what it was."""
@@ -121,6 +142,20 @@ class GangsTest(unittest.TestCase):
                 self.assertEqual(self.seen(gang), [(epoch, index) for epoch in range(EPOCHS) for index in range(SAMPLES)])
                 self.assertEqual(self.told_of_resizes(gang.all[1]), ["2 4", "4 3", "3 3", "3 1", "1 3"])
                 self.assertEqual(self.told_of_resizes(gang.all[6]), ["1 3"])
+
+    def test_a_program_may_leave_the_loop_over_batches_before_a_resize(self):
+        hurry = self.folder / "hurry"
+        gang = self.start(1, "pause=0.1", f"hurry={hurry}", "short", epochs=60)
+        self.until(gang, 2)
+        gang.resize([0], 1)
+        self.until(gang, 8)
+        hurry.touch()
+        for each in gang.all:
+            self.assertEqual(each.wait(), 0, each.output())
+            self.assertEqual(self.told_of_resizes(each), ["1 2"])
+            self.expect_whole(each.output())
+        line, = self.audited(gang)
+        self.assertIn("in place, on 2 ranks: samples, data position, learning rate agree", line)
 
     def test_a_newcomer_with_another_model_alone_ends(self):
         hurry = self.folder / "hurry"
@@ -165,6 +200,44 @@ class GangsTest(unittest.TestCase):
                 gang.kill(rank)
                 self.expect_the_same(gang)
 
+    def grown_and_one_dead(self, size, new, *options, epochs=EPOCHS):
+        """The gang grows after step 5, and one of its ranks dies in the evaluation after that step. Returns it, and those that are left."""
+        rank, holds = random.randrange(size), self.folder / f"held-{size}-{new}-{len(options)}"
+        gang = self.start(size, f"dies={rank}", "where=4", f"holds={holds}", *options, epochs=epochs)
+        stay = list(gang.ranks)
+        for each in stay:
+            self.wait_for(r"^STEPS 3 4$", each)
+        gang.resize(range(size), new)
+        for each in stay:
+            each.wait_heard()
+        holds.touch()
+        self.assertEqual(stay[rank].wait(), -signal.SIGKILL, stay[rank].output())
+        gang.kill(rank)
+        return gang, [each for each in stay if each is not stay[rank]]
+
+    def test_a_death_in_an_evaluation_while_newcomers_wait_for_the_next_batch(self):
+        """Those that are left evaluate, and only then are others with them."""
+        for size, new, options in ((2, 1, ()), (3, 2, ("carries",)), (3, 1, EXACT)):
+            with self.subTest(size=size, new=new, options=options):
+                gang, stay = self.grown_and_one_dead(size, new, "evaluates=1", *options)
+                self.expect_the_same(gang, *options)
+                self.assertEqual([self.told_of_resizes(each) for each in gang.ranks], [[f"{size} {size - 1 + new}"]] * len(gang.ranks))
+                accuracies = [re.findall(r"^ACCURACY (.*)$", each.output(), re.M) for each in stay]
+                self.assertEqual(len(accuracies[0]), STEPS + EPOCHS)
+                self.assertEqual([each for each in accuracies if each != accuracies[0]], [], "ranks differ")
+
+    def test_newcomers_that_wait_end_with_the_training(self):
+        """Which step 5 is the last of: what is left to do is done without them."""
+        gang, stay = self.grown_and_one_dead(3, 1, "evaluates=1", "ends=5", f"publish={self.folder}/net.pt")
+        for each in gang.ranks:
+            self.assertEqual(each.wait(), 0, each.output())
+        for each in stay:
+            accuracies = re.findall(r"^ACCURACY (.*)$", each.output(), re.M)
+            self.assertEqual((len(accuracies), accuracies[-1]), (6, accuracies[-2]))
+            self.assertIn("WEIGHTS", each.output())
+        newcomer, = set(gang.ranks) - set(stay)
+        self.assertNotIn("WEIGHTS", newcomer.output())
+
     def test_a_notice_ends_the_wait_for_others(self):
         gang = self.start(2, "pause=0.1")
         self.until(gang, 3)
@@ -181,8 +254,142 @@ class GangsTest(unittest.TestCase):
             with self.subTest(seed=seed):
                 print("schedule", seed, flush=True)
                 chance = random.Random(seed)
-                options = chance.choice([(), ("max_local=4",)])
+                options = chance.choice([(), ("max_local=4", "evaluates=2"), EXACT, ("evaluates=1", *EXACT)])
                 self.after(chance.randint(2, 4), lambda gang: self.play(gang, chance), *options)
+
+    # ---- exact ----
+
+    def test_exact_is_exact_on_any_number_of_ranks(self):
+        for options in (("chance=1",), ("chance=2",), ("chance=3",), ("weighted",)):
+            options = ("micro=4", "exact", *options)
+            for size in (1, 3, 4):
+                with self.subTest(options=options, size=size):
+                    self.expect_the_same(self.start(size, *options), *options)
+        endings = [self.alone("micro=4", "exact", each) for each in ("chance=1", "chance=2", "chance=3")]
+        for one, other in zip(endings, [*endings[1:], endings[0]]):
+            self.assertNotEqual(one[0], other[0], "chance makes a difference")
+
+    def test_micro_batches_alone_are_exact_to_within_rounding(self):
+        wanted = self.ending(self.process_alone(2, *EXACT))[0]
+        for size in (1, 3):
+            with self.subTest(size=size):
+                gang = self.start(size, "micro=4", "chance=2", epochs=2)
+                for each in gang.all:
+                    self.assertEqual(each.wait(), 0, each.output())
+                for one, other in zip(self.ending(gang.ranks[0].output())[0], wanted, strict=True):
+                    self.assertAlmostEqual(one, other, delta=CLOSE)
+
+    def test_what_can_not_be_exact(self):
+        for sentence, options in (
+                (r"paceline: \.exact needs \.micro: the number of samples of a micro-batch", ["exact"]),
+                (r"paceline: A training is exact as a whole, or not at all", ["micro=4", "exact=2"]),
+                (r"paceline: The buffer seen changes while a batch is computed", ["micro=4", "exact", "notices"]),
+                (r"paceline: With \.micro a sample's chance is its own, and LibTorch's threads share one generator: leave \.workers at "
+                 r"0, or give the dataset void seed\(std::uint64_t\)", ["micro=4", "chance=1", "threads=2"])):
+            with self.subTest(options=options):
+                done = subprocess.run([TRAINING, "2", "-", *options], capture_output=True, text=True, timeout=WITHIN_S)
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertRegex(done.stderr, sentence)
+        self.process_alone(1, "micro=4", "notices")
+
+    def test_exact_through_resizes(self):
+        def acts(gang):
+            for keep, new in ([0, 1], 2), ([3, 0, 1], 0), ([1], 0), ([0], 2):
+                gang.resize(keep, new)
+                self.until(gang, 3)
+
+        for options in (EXACT, ("micro=4", "exact", "chance=3")):
+            with self.subTest(options=options):
+                self.after(2, acts, *options)
+
+    def test_exact_through_deaths(self):
+        def acts(gang):
+            gang.kill(2)
+            self.until(gang, 3)
+            gang.kill(0)
+            self.until(gang, 3)
+            gang.resize([1, 0], 2)
+            self.until(gang, 3)
+            gang.kill(1, 3)
+
+        self.after(4, acts, *EXACT)
+
+    def test_exact_where_a_rank_dies_at_any_place_of_a_step(self):
+        for where in (1, 2, 3, 4):
+            rank = random.randrange(3)
+            with self.subTest(where=where, rank=rank):
+                gang = self.start(3, f"dies={rank}", f"where={where}", "evaluates=1", *EXACT)
+                gang.wait_until_all_wait()
+                gang.kill(rank)
+                self.expect_the_same(gang, *EXACT)
+
+    # ---- the audit ----
+
+    def test_a_resize_in_place_that_agrees_is_one_line(self):
+        gang = self.after(2, lambda gang: (gang.resize([1, 0], 1), self.until(gang, 6)))
+        line, = self.audited(gang)
+        self.assertRegex(line, r"^resumed at step \d+ in place, on 3 ranks: samples, data position, learning rate agree; "
+                               r"loss 0\.\d+ \(0\.\d+ before\)$")
+
+    def test_a_newcomer_with_another_learning_rate_is_told(self):
+        gang = self.start(1, "pause=0.1", "late=1")
+        self.until(gang, 2)
+        gang.resize([0], 1)
+        for each in gang.all:
+            self.assertEqual(each.wait(), 1, each.output())
+        line, = self.audited(gang)
+        self.assertEqual(line, "resume audit: on rank 1 the learning rates are 0.5, before the resize they were 0.01: set them by "
+                               "job.steps(), and change none after job.checkpoint().")
+
+    def test_a_start_that_agrees_is_one_line(self):
+        self.leave()
+        line, = self.go_on()
+        self.assertRegex(line, r"^resumed at step 12 of checkpoint ckpt-000000000360\.pt: samples, data position, learning rate agree; "
+                               r"loss 0\.\d+ \(0\.\d+ before\)$")
+
+    def test_a_start_after_the_end_of_an_epoch_agrees(self):
+        self.go_on()
+        line, = self.go_on("longer")
+        self.assertIn("resumed at step 42 of checkpoint ckpt-000000001208.pt: samples, data position, learning rate agree", line)
+
+    def test_what_a_program_does_otherwise_is_one_sentence_each(self):
+        self.leave()
+        where = "in checkpoint ckpt-000000000360.pt"
+        self.assertEqual(self.go_on("batch=20", "in_order", "rate=0.5"), [
+            f"resume audit: the samples come in another order than {where} (shuffle=?), so some come twice or not at all in this epoch.",
+            f"resume audit: a global batch has 20 samples, {where} it had 30 samples.",
+            f"resume audit: the learning rates are 0.5, {where} they were 0.01: set them by job.steps(), and change none after "
+            "job.checkpoint()."])
+
+    def test_a_loss_that_jumps_is_told(self):
+        self.leave()
+        line, = self.go_on("spoils")
+        self.assertRegex(line, r"^resume audit: the loss is [\d.]+ in the first steps after the resume, 0\.\d+ in checkpoint "
+                               r"ckpt-000000000360\.pt: more than 2 times as much\.$")
+
+    def test_a_training_that_is_left_sooner_is_audited_all_the_same(self):
+        self.leave(12)
+        line, = self.leave(14)
+        self.assertIn("learning rate agree; loss", line)
+
+    def leave(self, step=12):
+        """A training alone, from its checkpoint if it has one, that is left after this step. What it says of a resume."""
+        return self.resume(75, f"leaves={step}")
+
+    def go_on(self, *options):
+        return self.resume(0, *options)
+
+    def resume(self, code, *options):
+        epochs = "3" if "longer" in options else "2"
+        done = subprocess.run([TRAINING, epochs, str(self.folder), *options], capture_output=True, text=True, timeout=WITHIN_S)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return self.told_of_resumes(done.stderr)
+
+    def told_of_resumes(self, text):
+        return re.findall(r"^paceline: (resume.*)$", text, re.M)
+
+    def audited(self, gang):
+        return [line for each in gang.all for line in self.told_of_resumes(each.output())]
 
     def play(self, gang, chance):
         gang.play(chance, lambda output: "\nSTEPS" in output, lambda steps: self.until(gang, steps))

@@ -89,7 +89,7 @@ class LibTorchTest(FrameworkTest):
         self.expect_failure(self.train("1", 1, "-", "weighted", "forgets", "max_local=9"), r"for some batches of a global batch only")
 
     def test_a_model_is_handed_out(self):
-        job = self.train("2", 2, "-", "publish")
+        job = self.train("2", 2, "-", "publish=models/net.pt")
         model = self.expect_completed(job)["model"]
         path = self.home / "models/net.pt"
         self.assertEqual((model["path"], model["bytes"], model["step"]), (str(path), path.stat().st_size, 2 * -(-SAMPLES // 30)))
@@ -173,6 +173,32 @@ class LibTorchTest(FrameworkTest):
         carried = re.findall(r"CARRIED (\d+) (\d+) (\d+) (\d+) (.*)", self.logs(job))
         self.assertEqual({tuple(each) for each in carried}, {(carried[0][0],) * 4 + ("in generation 1",)})
         self.assertEqual(len(list((self.home / "kept").iterdir())), 2, "the newest two, and nothing unfinished")
+
+    def test_exact_weights_are_the_same_bits_through_resizes_and_deaths(self):
+        options = ["micro=4", "exact", "chance=2"]
+        wanted = self.alone(20, *options)
+        job = self.train("1..4", 20, "kept", "pause=0.03", "tell", *options, paceline=["--retry", "0"])
+        self.until_it_stands(job)
+        dies = self.pids(job)[1]
+        os.kill(dies, signal.SIGKILL)
+        self.until(lambda: dies not in self.pids(job), job, "keeps a worker that died")
+        self.resize_in_place(job, 1)
+        self.resize_in_place(job, 3)
+        self.pause_and_resume(job)
+        self.expect_completed(job)
+        everyones = [list(map(float, each.split())) for each in re.findall(r"WEIGHTS(.*)", self.logs(job))]
+        self.assertEqual(everyones, [wanted] * len(everyones))
+
+        job = self.train("1..4", 20, "kept-too", "pause=0.03", *options, paceline=RESTARTS)
+        for workers in (2, 3):
+            self.until(lambda: self.box.job(job)["checkpoint"], job, "keeps no checkpoint")
+            self.resize(job, workers)
+        self.expect_completed(job)
+        self.assertEqual(self.weights_in(self.logs(job)), wanted)
+        told = re.findall(r"paceline: (resume.*)$", self.logs(job), re.M)
+        self.assertEqual(len(told), 2, told)
+        for each in told:
+            self.assertRegex(each, r"^resumed at step \d+ of checkpoint ckpt-\d+\.pt: samples, data position, learning rate agree; loss ")
 
     def reached(self, job):
         reports = self.reports(job)

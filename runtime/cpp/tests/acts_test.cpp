@@ -23,11 +23,18 @@ std::vector<Acts> acts_of(std::initializer_list<int> counts) {
   return all;
 }
 
-std::vector<Comparison> compared(const std::vector<Acts>& all, int stops = -1) {
+struct Who {
+  int stops = -1, is_away = -1;  // a rank; -1: none
+};
+
+std::vector<Comparison> compared(const std::vector<Acts>& all, const Who& who = {}) {
   std::vector<Comparison> found(all.size());
   const Gang gang(static_cast<int>(all.size()), [&](Group& group) {
     const auto rank = static_cast<std::size_t>(group.rank());
-    found[rank] = all[rank].compare(group, group.rank() == stops, 10 + group.rank());
+    found[rank] = all[rank].compare(group, {.stops = group.rank() == who.stops,
+                                            .is_away = group.rank() == who.is_away,
+                                            .ranks = 10 + group.rank(),
+                                            .record = "of rank " + std::to_string(group.rank())});
   });
   return found;
 }
@@ -38,13 +45,14 @@ TEST(Acts, OfTheLowestRankThatDidMostCount) {
     EXPECT_EQ(each.its.acts, 3);
     EXPECT_EQ(each.its.ranks, 11);
     EXPECT_EQ(each.its.result, "of 3");
+    EXPECT_EQ(each.its.record, "of rank 1");
     EXPECT_FALSE(each.some_join);
     EXPECT_FALSE(each.stops);
   }
 }
 
 TEST(Acts, OfOneWhoKnowsThatTheModelIsGoodEnoughTellTheOthers) {
-  for (const auto& each : compared(acts_of({1, 1}), 1)) EXPECT_TRUE(each.stops);
+  for (const auto& each : compared(acts_of({1, 1}), {.stops = 1})) EXPECT_TRUE(each.stops);
 }
 
 TEST(Acts, OfNewcomersAreNone) {
@@ -54,12 +62,25 @@ TEST(Acts, OfNewcomersAreNone) {
     EXPECT_EQ(each.root, 0);
     EXPECT_THAT(each.lacking, ElementsAre(false, false, true));
     EXPECT_TRUE(each.some_join);
+    EXPECT_FALSE(each.newcomers_wait);
   }
   const auto its = compared(all)[2].its;
   EXPECT_EQ(all[2].catch_up(its), 0);
   EXPECT_EQ(all[2].count(), 4);
   EXPECT_EQ(all[2].result(), "of 4");
   EXPECT_FALSE(all[2].joins());
+}
+
+TEST(Acts, OfOthersComeBeforeThoseOfNewcomers) {
+  auto all = acts_of({5, 4});
+  all[1].make_void(30, false);
+  all.emplace_back(true);
+  for (const auto& each : compared(all, {.is_away = 0})) {
+    EXPECT_TRUE(each.newcomers_wait);
+    EXPECT_THAT(each.lacking, ElementsAre(false, true, false));
+  }
+  all.pop_back();
+  for (const auto& each : compared(all, {.is_away = 0})) EXPECT_FALSE(each.newcomers_wait);
 }
 
 TEST(Acts, ThatAreBehindWithAStepLackItsState) {
@@ -104,7 +125,7 @@ TEST(Acts, EndWhereNobodyHasAWholeState) {
   for (auto& each : all) each.make_void(30, true);
   const Gang gang(2, [&](Group& group) {
     const auto& own = all[static_cast<std::size_t>(group.rank())];
-    EXPECT_THROW(static_cast<void>(own.compare(group, false, 2)), PacelineError);
+    EXPECT_THROW(static_cast<void>(own.compare(group, {})), PacelineError);
   });
 }
 

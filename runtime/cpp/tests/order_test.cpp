@@ -53,6 +53,12 @@ TEST(Pieces, AreAsFewAsItTakes) {
   EXPECT_THAT(pieces({5, 5}, 4), ElementsAre());
 }
 
+TEST(Runs, AreOfOneLength) {
+  EXPECT_THAT(runs(10, 4), ElementsAre(Range{0, 4}, Range{4, 8}, Range{8, 10}));
+  EXPECT_THAT(runs(8, 4), ElementsAre(Range{0, 4}, Range{4, 8}));
+  EXPECT_THAT(runs(3, 4), ElementsAre(Range{0, 3}));
+}
+
 // Each epoch by so many ranks as there are then, with a restart in its middle.
 TEST(Order, GivesEachSampleOnceAnEpochToAnyNumberOfRanks) {
   const Order::Options options{.length = 103, .batch = 10, .seed = 5};
@@ -106,6 +112,21 @@ TEST(Order, TellsDifferentOnesApart) {
   const Order one({.length = 5, .batch = 2}), other({.length = 5, .batch = 2, .seed = 1});
   EXPECT_EQ(one.text(), "5 samples in global batches of 2 (seed=0, shuffle=true, drop_last=false)");
   EXPECT_NE(one.text(), other.text());
+}
+
+TEST(Order, HasADigestOfTheSamplesNearby) {
+  const auto digest = [](const Order::Options& options, std::uint64_t epoch, std::size_t position) {
+    Order order(options);
+    order.go_to(epoch, position);
+    return order.digest();
+  };
+  const Order::Options one{.length = 5000, .batch = 10, .seed = 1};
+  EXPECT_EQ(digest(one, 2, 30), digest({.length = 5000, .batch = 20, .seed = 1}, 2, 30));
+  EXPECT_NE(digest(one, 2, 30), digest(one, 2, 40));
+  EXPECT_NE(digest(one, 2, 30), digest(one, 1, 30));
+  EXPECT_NE(digest(one, 2, 30), digest({.length = 5000, .batch = 10, .seed = 2}, 2, 30));
+  EXPECT_NE(digest(one, 2, 30), digest({.length = 5000, .batch = 10, .shuffle = false}, 2, 30));
+  EXPECT_NE(digest(one, 2, 0), digest(one, 2, 5000));
 }
 
 }  // namespace

@@ -64,6 +64,7 @@ class Process(support.Started):
         self.stops, self.timeline = False, []
         self._asked, self._stacks = 0, None
         self._version, self._next, self.ready, self.stands = 0, None, 0, 0
+        self._heard = 0  # the version of the news that it knows
         self._news = threading.Condition()
         self._server = _Server(str(path), _Handler)
         self._server.process = self
@@ -77,6 +78,8 @@ class Process(support.Started):
 
     def news_after(self, version):
         with self._news:
+            self._heard = version
+            self._news.notify_all()
             self._news.wait_for(lambda: self._version != version, 1.0)
             return {"version": self._version, "next": self._next, "ready": self.ready, "stands": self.stands,
                     "stacks": self._asked}
@@ -99,6 +102,12 @@ class Process(support.Started):
         with self._news:
             self.ready, self.stands = said.get("ready", self.ready), said.get("stands", self.stands)
             self._news.notify_all()
+
+    def wait_heard(self):
+        """Until it knows what it was told."""
+        with self._news:
+            if not self._news.wait_for(lambda: self._heard == self._version, WITHIN_S):
+                raise AssertionError("a worker does not hear:\n" + self.output())
 
     def wait_ready(self, generation):
         with self._news:

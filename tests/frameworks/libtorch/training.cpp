@@ -2,7 +2,9 @@
 //
 //   training EPOCHS FOLDER|- [samples=N] [pause=SECONDS] [max_local=N] [wide=RANK] [fails=RANK] [twice]
 //                        [weighted] [by_hand] [weightless=N] [forgets] [hurry=FILE] [evaluates=N] [tell]
-//                        [dies=RANK where=N] [carries[=2]]
+//                        [dies=RANK where=N] [holds=FILE] [ends=STEP] [short] [carries[=2]] [publish=FILE]
+//                        [micro=N] [exact[=2]] [chance[=N]] [threads=N] [notices]
+//                        [leaves=STEP] [batch=N] [rate=X] [late=RANK] [spoils] [in_order]
 //
 //   pause      of each step        hurry   until that file is there
 //   max_local  samples of a piece  fails   that rank throws in its fifth step
@@ -10,11 +12,22 @@
 //   tell       all ranks tell weights
 //   dies       that rank is killed in its fifth step: where=1 before backward(), 2 before the optimizer's
 //              step, 3 before job.step(), 4 in the evaluation after it
+//   short      the loop over an epoch's batches is left after the first
+//   ends       the program leaves its loops after that step
+//   holds      in the evaluation after the fourth step ranks wait until that file is there
 //   carries    steps are counted in what is carried; 2: something more is carried too late
 //   twice      backward() runs twice on a batch
 //   weighted   samples count by their class, of which job.weight() is told, but not with by_hand
 //   weightless in that step nothing counts
 //   forgets    job.weight() is not called for the second batch
+//   chance     the model has dropout and batch norm, and points are moved by chance: 1 those of a batch at
+//              once, 2 each by itself, 3 by a generator of the dataset's own
+//   notices    a buffer counts the batches that the model has seen
+//   exact      2: only in the first epoch
+//   leaves     a notice comes in that step    in_order  samples are not shuffled
+//   rate       of the optimizer, after job.checkpoint()
+//   late       that rank sets another one when it has met the others
+//   spoils     the weights, after job.checkpoint()
 #include <torch/torch.h>
 
 #include <chrono>
@@ -24,6 +37,7 @@
 #include <filesystem>
 #include <map>
 #include <paceline/torch.hpp>
+#include <random>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -39,40 +53,119 @@ struct Batch {
   std::vector<std::size_t> indices;
 };
 
-// Points of a square, and whether they lie in a circle.
+struct Sample {
+  torch::Tensor point, class_of_it;
+  std::size_t index;
+};
+
+// Of a square, and whether they lie in a circle.
+struct Drawn {
+  explicit Drawn(std::int64_t count) {
+    auto chance = at::make_generator<at::CPUGeneratorImpl>(1);
+    points = torch::rand({count, 2}, chance) * 2 - 1;
+    classes = (points.square().sum(1) < 0.6).to(torch::kLong);
+  }
+  torch::Tensor points, classes;
+};
+
 class Points : public torch::data::datasets::BatchDataset<Points, Batch> {
  public:
-  explicit Points(std::int64_t count) {
-    auto chance = at::make_generator<at::CPUGeneratorImpl>(1);
-    points_ = torch::rand({count, 2}, chance) * 2 - 1;
-    classes_ = (points_.square().sum(1) < 0.6).to(torch::kLong);
-  }
+  Points(const Drawn& drawn, bool by_chance) : drawn_(drawn), by_chance_(by_chance) {}
   Batch get_batch(c10::ArrayRef<std::size_t> indices) override {
     const std::vector<std::int64_t> numbers(indices.begin(), indices.end());
     const auto which = torch::tensor(numbers, torch::kLong);
-    return {points_.index_select(0, which), classes_.index_select(0, which), indices.vec()};
+    auto points = drawn_.points.index_select(0, which);
+    if (by_chance_) points = points + 0.1 * torch::randn_like(points);
+    return {points, drawn_.classes.index_select(0, which), indices.vec()};
   }
   c10::optional<std::size_t> size() const override {
-    return static_cast<std::size_t>(classes_.size(0));
+    return static_cast<std::size_t>(drawn_.classes.size(0));
   }
 
  private:
-  torch::Tensor points_, classes_;
+  Drawn drawn_;
+  bool by_chance_;
 };
+
+// Each by itself, moved by LibTorch's generator.
+class Samples : public torch::data::datasets::Dataset<Samples, Sample> {
+ public:
+  explicit Samples(const Drawn& drawn) : drawn_(drawn) {}
+  Sample get(std::size_t index) override {
+    const auto at = static_cast<std::int64_t>(index);
+    return {drawn_.points[at] + 0.1 * torch::randn({2}), drawn_.classes[at], index};
+  }
+  c10::optional<std::size_t> size() const override {
+    return static_cast<std::size_t>(drawn_.classes.size(0));
+  }
+
+ private:
+  Drawn drawn_;
+};
+
+// All of a batch, moved by a generator of its own.
+class OwnPoints : public torch::data::datasets::BatchDataset<OwnPoints, Batch> {
+ public:
+  explicit OwnPoints(const Drawn& drawn) : points_(drawn, false) {}
+  void seed(std::uint64_t seed) { chance_.seed(seed); }
+  Batch get_batch(c10::ArrayRef<std::size_t> indices) override {
+    auto batch = points_.get_batch(indices);
+    std::uniform_real_distribution<float> somewhere(-0.1F, 0.1F);
+    auto moved = batch.points.accessor<float, 2>();
+    for (std::int64_t i = 0; i < moved.size(0); ++i)
+      for (std::int64_t j = 0; j < 2; ++j) moved[i][j] += somewhere(chance_);
+    return batch;
+  }
+  c10::optional<std::size_t> size() const override { return points_.size(); }
+
+ private:
+  Points points_;
+  std::mt19937_64 chance_;
+};
+
+Batch collated(std::vector<Sample> samples) {
+  std::vector<torch::Tensor> points, classes;
+  Batch batch;
+  for (const auto& each : samples) {
+    points.push_back(each.point);
+    classes.push_back(each.class_of_it);
+    batch.indices.push_back(each.index);
+  }
+  batch.points = torch::stack(points);
+  batch.classes = torch::stack(classes);
+  return batch;
+}
 
 class NetImpl : public torch::nn::Module {
  public:
-  explicit NetImpl(int width)
-      : first(register_module("first", torch::nn::Linear(2, width))),
-        norm(register_module("norm", torch::nn::LayerNorm(torch::nn::LayerNormOptions({width})))),
-        second(register_module("second", torch::nn::Linear(width, 2))) {
+  struct Options {
+    int width = 8;
+    bool by_chance = false, notices = false;
+  };
+  explicit NetImpl(const Options& options)
+      : first(register_module("first", torch::nn::Linear(2, options.width))),
+        second(register_module("second", torch::nn::Linear(options.width, 2))),
+        options_(options) {
+    using namespace torch::nn;
+    if (options.by_chance)
+      norm_ = Sequential(BatchNorm1d(options.width), Dropout(0.3));
+    else
+      norm_ = Sequential(LayerNorm(LayerNormOptions({options.width})));
+    register_module("norm", norm_);
     register_module("never_used", torch::nn::Linear(3, 3));
+    seen_ = register_buffer("seen", torch::zeros({1}));
   }
-  torch::Tensor forward(const torch::Tensor& x) { return second(norm(torch::relu(first(x)))); }
+  torch::Tensor forward(const torch::Tensor& x) {
+    if (options_.notices) seen_.add_(1);
+    return second(norm_->forward(torch::relu(first(x))));
+  }
 
-  torch::nn::Linear first;
-  torch::nn::LayerNorm norm;
-  torch::nn::Linear second;
+  torch::nn::Linear first, second;
+
+ private:
+  Options options_;
+  torch::nn::Sequential norm_;
+  torch::Tensor seen_;
 };
 TORCH_MODULE(Net);
 
@@ -87,13 +180,18 @@ std::pair<torch::Tensor, double> weighted_loss(const torch::Tensor& scores, cons
   return {(losses * counts).sum() / counts.sum(), counts.sum().item<double>()};
 }
 
-void tell_weights(const torch::nn::Module& module) {
-  std::printf("WEIGHTS");
-  for (const auto& each : module.parameters()) {
+// Nine digits are all bits.
+void tell(const char* what, const std::vector<torch::Tensor>& tensors) {
+  std::printf("%s", what);
+  for (const auto& each : tensors) {
     const auto flat = each.detach().reshape(-1);
     for (std::int64_t i = 0; i < flat.numel(); ++i) std::printf(" %.9g", flat[i].item<double>());
   }
   std::printf("\n");
+}
+void tell_weights(const torch::nn::Module& module) {
+  tell("WEIGHTS", module.parameters());
+  tell("BUFFERS", module.buffers());
 }
 
 void tell_accuracy(const paceline::Job& job, const paceline::Metrics& found) {
@@ -105,14 +203,17 @@ void tell_accuracy(const paceline::Job& job, const paceline::Metrics& found) {
 
 int main(int argc, char** argv) {
   std::map<std::string, int> given;
-  double pause = 0;
-  std::string hurry;
+  double pause = 0, rate = 0.01;
+  std::string hurry, holds, publish;
   for (int i = 3; i < argc; ++i) {
     const std::string word = argv[i];
     const auto equals = word.find('=');
     const auto value = equals == word.npos ? "1" : word.substr(equals + 1);
     if (word.starts_with("pause=")) pause = std::atof(value.c_str());
     if (word.starts_with("hurry=")) hurry = value;
+    if (word.starts_with("holds=")) holds = value;
+    if (word.starts_with("publish=")) publish = value;
+    if (word.starts_with("rate=")) rate = std::atof(value.c_str());
     given[word.substr(0, equals)] = std::atoi(value.c_str());
   }
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
@@ -132,13 +233,15 @@ int main(int argc, char** argv) {
       std::this_thread::sleep_for(std::chrono::duration<double>(pause));
   };
   torch::manual_seed(static_cast<std::uint64_t>(job.rank()) + 1);  // ranks start from rank 0's
-  Net net(is_asked_of("wide") ? 9 : 8);
+  const NetImpl::Options options{is_asked_of("wide") ? 9 : 8, given.contains("chance"),
+                                 given.contains("notices")};
+  Net net(options);
   torch::optim::Adam optimizer(net->parameters(), 0.01);
   job.distribute(net, optimizer);
   std::int64_t counted = 0;
   auto began = "in generation " + std::to_string(job.generation());
   auto history = torch::zeros({1});
-  Net mean(8);
+  Net mean(NetImpl::Options{});
   if (given.contains("carries")) {
     job.carry("counted", counted);
     job.carry("began", began);
@@ -152,69 +255,104 @@ int main(int argc, char** argv) {
 
   if (given.contains("carries") && given["carries"] == 2) job.carry("late", counted);
 
+  optimizer.param_groups().front().options().set_lr(rate);
+  if (given.contains("spoils")) net->second->weight.data().mul_(100);
+
   int batches = 0;
-  const Points points(given.contains("samples") ? given["samples"] : 604);
+  const Drawn drawn(given.contains("samples") ? given["samples"] : 604);
+  const Points points(drawn, false);
   const auto measure = [&](const Batch& batch) {
     die(4, 5);
+    while (!holds.empty() && job.steps() == 4 && !std::filesystem::exists(holds))
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
     const auto right = (net(batch.points).argmax(1) == batch.classes).sum().item<double>();
     return paceline::Sums{{{"accuracy", right}}, static_cast<double>(batch.indices.size())};
   };
-  for (const auto epoch : job.epochs(static_cast<std::uint64_t>(std::atoi(argv[1])))) {
-    for (const auto& batch :
-         job.batches(points, {.global_batch_size = kBatch,
-                             .max_local = static_cast<std::size_t>(given["max_local"]),
-                             .seed = 1,
-                             .workers = 2})) {
-      std::string seen;
-      for (const auto index : batch.indices) seen += " " + std::to_string(index);
-      std::printf("SAW %d %d%s\n", static_cast<int>(epoch), static_cast<int>(job.generation()),
-                  seen.c_str());
-      if (is_asked_of("fails") && job.steps() == 4) throw std::runtime_error("no more of this");
-      auto loss = torch::nn::functional::cross_entropy(net(batch.points), batch.classes);
-      if (given.contains("weighted")) {
-        double count = 0;
-        std::tie(loss, count) = weighted_loss(net(batch.points), batch);
-        if (given.contains("weightless") && job.steps() == 4) count = 0;
-        ++batches;
-        if (!given.contains("by_hand") && !(given.contains("forgets") && batches == 2))
-          job.weight(count);
-      }
-      optimizer.zero_grad();
-      die(1, 4);
-      loss.backward({}, true);
-      if (given.contains("twice")) loss.backward();
-      die(2, 4);
-      optimizer.step();
-      die(3, 4);
-      const auto before = job.steps();
-      ++counted;
-      history = history + 1;
-      mean->first->bias.data().fill_(static_cast<double>(counted));
-      job.step(loss);
-      if (given.contains("carries")) {
-        if (job.steps() > before)
-          job.commit();
-        else
-          job.restore();
-      }
-      std::printf("STEPS %d %d\n", static_cast<int>(before), static_cast<int>(job.steps()));
-      if (given.contains("evaluates") &&
-          job.steps() % static_cast<std::uint64_t>(given["evaluates"]) == 0)
-        tell_accuracy(job, job.evaluate(measure, points, 100));
-      rest();
-      if (job.should_stop()) break;
+  const auto train = [&](std::uint64_t epoch, const Batch& batch) {
+    std::string seen;
+    for (const auto index : batch.indices) seen += " " + std::to_string(index);
+    std::printf("SAW %d %d%s\n", static_cast<int>(epoch), static_cast<int>(job.generation()),
+                seen.c_str());
+    if (is_asked_of("fails") && job.steps() == 4) throw std::runtime_error("no more of this");
+    auto loss = torch::nn::functional::cross_entropy(net(batch.points), batch.classes);
+    if (given.contains("weighted")) {
+      double count = 0;
+      std::tie(loss, count) = weighted_loss(net(batch.points), batch);
+      if (given.contains("weightless") && job.steps() == 4) count = 0;
+      ++batches;
+      if (!given.contains("by_hand") && !(given.contains("forgets") && batches == 2))
+        job.weight(count);
     }
+    optimizer.zero_grad();
+    die(1, 4);
+    loss.backward({}, true);
+    if (given.contains("twice")) loss.backward();
+    die(2, 4);
+    optimizer.step();
+    die(3, 4);
+    if (given.contains("leaves") &&
+        job.steps() + 1 == static_cast<std::uint64_t>(given["leaves"]) && job.rank() == 0)
+      std::raise(SIGTERM);
+    const auto before = job.steps();
+    ++counted;
+    history = history + 1;
+    mean->first->bias.data().fill_(static_cast<double>(counted));
+    job.step(loss);
+    if (given.contains("carries")) {
+      if (job.steps() > before)
+        job.commit();
+      else
+        job.restore();
+    }
+    std::printf("STEPS %d %d\n", static_cast<int>(before), static_cast<int>(job.steps()));
+    if (given.contains("evaluates") && job.steps() > before &&
+        job.steps() % static_cast<std::uint64_t>(given["evaluates"]) == 0)
+      tell_accuracy(job, job.evaluate(measure, points, 100));
+    rest();
+  };
+  const auto is_over = [&] {
+    const auto end = static_cast<std::uint64_t>(given.contains("ends") ? given["ends"] : 0);
+    return job.should_stop() || (end > 0 && job.steps() == end);
+  };
+  const auto train_with = [&](std::uint64_t epoch, auto dataset, int threads) {
+    const paceline::BatchOptions asked{
+        .global_batch_size =
+            given.contains("batch") ? static_cast<std::size_t>(given["batch"]) : kBatch,
+        .max_local = static_cast<std::size_t>(given["max_local"]),
+        .seed = 1,
+        .shuffle = !given.contains("in_order"),
+        .micro = static_cast<std::size_t>(given["micro"]),
+        .exact = given.contains("exact") && (given["exact"] == 1 || epoch == 0),
+        .workers =
+            static_cast<std::size_t>(given.contains("threads") ? given["threads"] : threads)};
+    for (const auto& batch : job.batches(dataset, asked)) {
+      train(epoch, batch);
+      if (is_over() || given.contains("short")) break;
+    }
+  };
+  const auto train_an_epoch = [&](std::uint64_t epoch) {
+    using Collate = torch::data::transforms::Collate<Batch, std::vector<Sample>>;
+    if (!given.contains("chance"))
+      return train_with(epoch, points, given.contains("micro") ? 0 : 2);
+    if (given["chance"] == 1) return train_with(epoch, Points(drawn, true), 0);
+    if (given["chance"] == 2) return train_with(epoch, Samples(drawn).map(Collate(collated)), 0);
+    train_with(epoch, OwnPoints(drawn), 2);
+  };
+
+  for (const auto epoch : job.epochs(static_cast<std::uint64_t>(std::atoi(argv[1])))) {
+    if (is_asked_of("late")) optimizer.param_groups().front().options().set_lr(0.5);
+    train_an_epoch(epoch);
     tell_accuracy(job, job.evaluate(measure, points, 100));
-    if (job.should_stop()) break;
+    if (is_over()) break;
   }
   if (given.contains("carries"))
     std::printf("CARRIED %d %d %d %d %s\n", static_cast<int>(job.steps()),
                 static_cast<int>(counted), history.item<int>(), mean->first->bias[0].item<int>(),
                 began.c_str());
   if (job.rank() == 0 || given.contains("tell")) tell_weights(*net);
-  if (given.contains("publish")) {
-    Net read(8);
-    torch::load(read, job.publish(net, "models/net.pt"));
+  if (!publish.empty()) {
+    Net read(options);
+    torch::load(read, job.publish(net, publish));
     if (job.rank() == job.size() - 1) tell_weights(*read);
   }
   job.finish();

@@ -96,6 +96,14 @@ inline std::vector<Range> pieces(const Range& range, std::size_t longest) {
   return found;
 }
 
+// The ranges of `longest` things, the last of which may be smaller.
+inline std::vector<Range> runs(std::size_t count, std::size_t longest) {
+  std::vector<Range> found;
+  for (std::size_t begin = 0; begin < count; begin += longest)
+    found.push_back({begin, std::min(begin + longest, count)});
+  return found;
+}
+
 // The samples of epoch after epoch, `batch` at a time; the last batch of an epoch may be smaller.
 class Order {
  public:
@@ -124,11 +132,15 @@ class Order {
   [[nodiscard]] std::vector<std::size_t> next() const {
     const auto count = std::min(options_.batch, options_.length - position_);
     if (options_.drop_last && count < options_.batch) return {};
-    std::vector<std::size_t> indices(count);
-    std::iota(indices.begin(), indices.end(), position_);
-    if (options_.shuffle)
-      for (auto& each : indices) each = permutation_.at(each);
-    return indices;
+    return taken({position_, position_ + count});
+  }
+  // Of the samples before and after the position: another order has another.
+  [[nodiscard]] std::uint64_t digest() const {
+    const auto begin = position_ - std::min(position_, kNearby);
+    const auto nearby = taken({begin, std::min(position_ + kNearby, options_.length)});
+    std::uint64_t digest = nearby.size();
+    for (const auto each : nearby) digest = mixed(digest * 0x9E3779B97F4A7C15U + each + 1);
+    return digest;
   }
   // So many samples, the last ones that next() gave, have been trained with.
   void step(std::size_t count) { position_ += count; }
@@ -152,6 +164,16 @@ class Order {
   }
 
  private:
+  static constexpr std::size_t kNearby = 1024;  // samples on either side
+
+  // The indices at those places of the epoch.
+  [[nodiscard]] std::vector<std::size_t> taken(const Range& places) const {
+    std::vector<std::size_t> indices(places.size());
+    std::iota(indices.begin(), indices.end(), places.begin);
+    if (options_.shuffle)
+      for (auto& each : indices) each = permutation_.at(each);
+    return indices;
+  }
   [[nodiscard]] Permutation permutation() const { return {options_.length, options_.seed, epoch_}; }
 
   Options options_;

@@ -22,28 +22,44 @@ struct Told {
   bool is_void = false;    // of its last global batch nothing counts
   bool joins = false;      // the others train already
   bool stops = false;      // it knows that the model is good enough
+  bool is_away = false;    // it may do more with the others before it asks for the next batch
   std::int64_t ranks = 0;  // of the generation before
+  std::string record;      // of a whole step before this generation; empty: it has none
   std::string result;      // what its last act came to
 
   [[nodiscard]] std::string packed() const {
-    const std::array<std::int64_t, 5> numbers{acts, is_void ? 1 : 0, joins ? 1 : 0, stops ? 1 : 0,
-                                              ranks};
-    return std::string(reinterpret_cast<const char*>(numbers.data()), sizeof numbers) + result;
+    const std::array<std::int64_t, 7> numbers{acts,
+                                              is_void ? 1 : 0,
+                                              joins ? 1 : 0,
+                                              stops ? 1 : 0,
+                                              is_away ? 1 : 0,
+                                              ranks,
+                                              static_cast<std::int64_t>(record.size())};
+    return std::string(reinterpret_cast<const char*>(numbers.data()), sizeof numbers) + record +
+           result;
   }
   // REQUIRES: packed() made the bytes.
   static Told unpacked(const std::string& bytes) {
-    std::array<std::int64_t, 5> numbers{};
+    std::array<std::int64_t, 7> numbers{};
     std::memcpy(numbers.data(), bytes.data(), sizeof numbers);
-    return {numbers[0],      numbers[1] != 0, numbers[2] != 0,
-            numbers[3] != 0, numbers[4],      bytes.substr(sizeof numbers)};
+    const auto size = static_cast<std::size_t>(numbers[6]);
+    return {numbers[0],
+            numbers[1] != 0,
+            numbers[2] != 0,
+            numbers[3] != 0,
+            numbers[4] != 0,
+            numbers[5],
+            bytes.substr(sizeof numbers, size),
+            bytes.substr(sizeof numbers + size)};
   }
 };
 
 struct Comparison {
   int root;                   // the rank whose state counts
   Told its;                   // what it said
-  std::vector<bool> lacking;  // of each rank: it has no such state
+  std::vector<bool> lacking;  // of each rank: it has no such state, and gets it now
   bool some_join, stops;      // one of them joins; one of them knows that the model is good enough
+  bool newcomers_wait;        // until all others ask for the next batch
 };
 
 // How many things this rank did to the end together with all ranks: epochs' begins, steps, evaluations.
@@ -71,11 +87,18 @@ class Acts {
   // From here to catch_up() the state is partly another rank's.
   void begin_copy() { torn_ = true; }
 
+  // What a rank tells beside what this knows; Told has it.
+  struct More {
+    bool stops = false, is_away = false;
+    int ranks = 0;
+    std::string record{};
+  };
   // Every rank tells the others where it stands. Throws PacelineError, on every rank, where none has a
   // whole state.
-  [[nodiscard]] Comparison compare(Group& group, bool stops, int ranks) const {
+  [[nodiscard]] Comparison compare(Group& group, const More& more) const {
     const bool whole = !joins_ && !torn_;
-    const Told own{whole ? count_ : -1, void_.has_value(), joins_, stops, ranks, result_};
+    const Told own{whole ? count_ : -1, void_.has_value(), joins_,      more.stops,
+                   more.is_away,        more.ranks,        more.record, result_};
     std::vector<Told> all;
     for (const auto& each : group.all_gather_bytes(own.packed()))
       all.push_back(Told::unpacked(each));
@@ -87,13 +110,16 @@ class Acts {
       throw PacelineError(
           "Of the gang nobody is left with a whole state: the next start goes on from its last "
           "checkpoint.");
-    Comparison found{static_cast<int>(most - all.begin()), *most, {}, false, false};
+    Comparison found{static_cast<int>(most - all.begin()), *most, {}, false, false, false};
+    bool some_are_away = false;
     for (const auto& each : all) {
-      // Who is behind with an evaluation lacks what it came to, and no state.
-      found.lacking.push_back(each.acts < 0 || (each.is_void && each.acts < most->acts));
       found.some_join = found.some_join || each.joins;
       found.stops = found.stops || each.stops;
+      some_are_away = some_are_away || each.is_away;
     }
+    found.newcomers_wait = found.some_join && some_are_away;
+    for (const auto& each : all)
+      found.lacking.push_back(lacks(each, *most) && !(each.joins && found.newcomers_wait));
     return found;
   }
 
@@ -110,6 +136,11 @@ class Acts {
   }
 
  private:
+  // Who is behind with an evaluation lacks what it came to, and no state.
+  static bool lacks(const Told& one, const Told& most) {
+    return one.acts < 0 || (one.is_void && one.acts < most.acts);
+  }
+
   std::int64_t count_ = 0;
   std::string result_;
   bool joins_, torn_ = false;

@@ -28,6 +28,13 @@ inline std::string text_of(const at::Tensor& bytes) {
   return {static_cast<const char*>(here.data_ptr()), here.nbytes()};
 }
 
+// As torch::manual_seed(), but GPUs' stay.
+inline void seed_host(std::uint64_t seed) {
+  auto generator = at::globalContext().defaultGenerator(at::kCPU);
+  const std::scoped_lock lock(generator.mutex());
+  generator.set_current_seed(seed);
+}
+
 inline void restore_chance(const at::Tensor& state) {
   auto generator = at::globalContext().defaultGenerator(at::kCPU);
   const std::scoped_lock lock(generator.mutex());

@@ -1,10 +1,9 @@
-// Gradients become the mean over the samples of the global batch, on every rank, while backward runs.
+// Gradients become the mean over the samples of the global batch, on every rank.
 //
 // Each rank computes its share in one or more pieces. Every gradient of a piece counts by the piece's
 // part of the global batch, so the sum over pieces and ranks is the mean. After a piece that isn't the
 // last its gradients are set aside, and parameters have none: so optimizers and what clips gradients
-// find nothing to do until the last one. While the last one's backward runs, buckets of gradients that
-// are complete are summed over the ranks through host memory, in the same order everywhere.
+// find nothing to do until the last one.
 //
 // Where the program says what its pieces count, that takes the place of their part, and the sum is
 // divided by what all pieces of all ranks count.
@@ -33,24 +32,6 @@
 
 namespace paceline::detail {
 
-inline constexpr std::size_t kBucketBytes = std::size_t{4} << 20;
-
-inline paceline_type type_of(const at::Tensor& tensor) {
-  switch (tensor.scalar_type()) {
-    case at::kFloat:
-      return PACELINE_FLOAT32;
-    case at::kDouble:
-      return PACELINE_FLOAT64;
-    case at::kHalf:
-      return PACELINE_FLOAT16;
-    case at::kBFloat16:
-      return PACELINE_BFLOAT16;
-    default:
-      throw PacelineError(std::string("Gradients of type ") + c10::toString(tensor.scalar_type()) +
-                          " can't travel between ranks: train with floats of 16, 32 or 64 bits.");
-  }
-}
-
 // Calls a function whenever backward() has added to a parameter's gradient.
 class WhenAccumulated final : public ::torch::autograd::FunctionPostHook {
  public:
@@ -65,32 +46,29 @@ class WhenAccumulated final : public ::torch::autograd::FunctionPostHook {
   std::function<void()> function_;
 };
 
-// Gradients of one type on their way. After them travels how many ranks have each.
-struct Bucket {
-  std::vector<std::size_t> parameters;  // by number
-  std::vector<at::Tensor> parts;        // of `flat`, one of each parameter
-  at::Tensor flat, counts;
-  std::size_t complete = 0;
-  std::optional<Group::Ticket> ticket;
-};
-
+// When backward() has run on what; how gradients are summed over pieces and ranks is a matter of what is
+// derived from it.
 class Gradients : public std::enable_shared_from_this<Gradients> {
  public:
-  // REQUIRES: the model's parameters are the same, in the same order, on every rank, and stay where
-  // they are; `ranks` outlives it.
-  static std::shared_ptr<Gradients> of(const std::vector<at::Tensor>& parameters, Ranks& ranks) {
-    std::shared_ptr<Gradients> gradients(new Gradients(parameters, ranks));
-    gradients->listen();
-    return gradients;
+  virtual ~Gradients() = default;
+  Gradients(const Gradients&) = delete;
+  Gradients& operator=(const Gradients&) = delete;
+
+  // From now on backward() tells it. Called once, by whoever made it.
+  void listen() {
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      const auto accumulator = ::torch::autograd::impl::grad_accumulator(parameters_[i]);
+      accumulator->add_post_hook(std::make_unique<WhenAccumulated>([weak = weak_from_this(), i] {
+        if (const auto gradients = weak.lock()) gradients->accumulated(i);
+      }));
+      accumulators_.push_back(accumulator);  // kept, or the hooks on them are gone
+    }
   }
   // The ranks are others now; nothing is under way.
-  void meet() {
-    buckets_.clear();
-    if (group().size() > 1) fill_buckets();
-  }
+  virtual void meet() = 0;
 
   struct Piece {
-    double weight;     // its part of the global batch
+    double weight;     // its part of the global batch; 0: it doesn't count
     bool first, last;  // of this rank's pieces of the global batch
   };
   // backward() is about to run on this piece.
@@ -99,14 +77,12 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
     done_ = parameters_.empty();
     void_ = false;
     count_.reset();
-    if (!piece.first) return;
-    summed_ = false;
-    whole_.reset();
-    aside_.assign(parameters_.size(), {});
-    for (auto& each : buckets_) {
-      each.complete = 0;
-      each.ticket.reset();
+    if (piece.first) {
+      summed_ = false;
+      whole_.reset();
+      begin_batch();
     }
+    begin_piece();
   }
   // The piece counts so much in place of its part: before backward(), of every piece and on every rank.
   void count(double count) {
@@ -125,64 +101,47 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
     end();
     done_ = void_ = true;
     summed_ = false;
-    aside_.assign(parameters_.size(), {});
+    drop_pieces();
     forget();
   }
 
- private:
+ protected:
+  // REQUIRES: the model's parameters are the same, in the same order, on every rank, and stay where
+  // they are; `ranks` outlives it.
   Gradients(const std::vector<at::Tensor>& parameters, Ranks& ranks) : ranks_(ranks) {
     for (const auto& each : parameters)
       if (each.requires_grad()) parameters_.push_back(each);
-    aside_.resize(parameters_.size());
-    bucket_of_.resize(parameters_.size());
-    if (ranks.met()) meet();
   }
 
+  // Those that are trained.
+  [[nodiscard]] const std::vector<at::Tensor>& parameters() const { return parameters_; }
   [[nodiscard]] Group& group() { return ranks_.group(); }
+  // REQUIRES: a piece is under way.
+  [[nodiscard]] const Piece& piece() const { return *piece_; }
+  // What it counts.
+  [[nodiscard]] double weight() const { return count_.value_or(piece_->weight); }
+  [[nodiscard]] const std::optional<double>& given_count() const { return count_; }
 
-  void listen() {
-    for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      const auto accumulator = ::torch::autograd::impl::grad_accumulator(parameters_[i]);
-      accumulator->add_post_hook(std::make_unique<WhenAccumulated>([weak = weak_from_this(), i] {
-        if (const auto gradients = weak.lock()) gradients->accumulated(i);
-      }));
-      accumulators_.push_back(accumulator);  // kept, or the hooks on them are gone
-    }
+  virtual void begin_batch() = 0;
+  virtual void begin_piece() {}
+  // While backward() runs on the last piece: that parameter's gradient is there.
+  virtual void complete(std::size_t /*parameter*/) {}
+  // backward() has run on the piece: takes its gradients, or leaves those of the last one where they are.
+  virtual void take_piece() = 0;
+  // All pieces of this rank were taken: parameters get the sum over the ranks.
+  virtual void sum_up() = 0;
+  // What all pieces of all ranks count; `own`: this rank's.
+  virtual double whole_count(double own) {
+    group().all_reduce(std::span<double>(&own, 1), Op::sum);
+    return own;
+  }
+  virtual void drop_pieces() = 0;
+
+  void forget() {
+    for (auto& each : parameters_) each.mutable_grad().reset();
   }
 
-  // The last parameters first, as backward() comes to them; each bucket of one type.
-  void fill_buckets() {
-    std::size_t bytes = 0;
-    for (std::size_t i = parameters_.size(); i-- > 0;) {
-      const auto& parameter = parameters_[i];
-      const auto type = buckets_.empty()
-                            ? at::ScalarType::Undefined
-                            : parameters_[buckets_.back().parameters.front()].scalar_type();
-      if (type != parameter.scalar_type() || bytes + parameter.nbytes() > kBucketBytes) {
-        buckets_.emplace_back();
-        bytes = 0;
-      }
-      bytes += parameter.nbytes();
-      buckets_.back().parameters.push_back(i);
-      bucket_of_[i] = buckets_.size() - 1;
-    }
-    for (auto& each : buckets_) make_room(each);
-  }
-
-  void make_room(Bucket& bucket) const {
-    const auto count = static_cast<std::int64_t>(bucket.parameters.size());
-    std::int64_t size = 0;
-    for (const auto i : bucket.parameters) size += parameters_[i].numel();
-    const auto type = parameters_[bucket.parameters.front()].scalar_type();
-    bucket.flat = ::torch::zeros({size + count}, at::TensorOptions(type));
-    bucket.counts = bucket.flat.narrow(0, size, count);
-    std::int64_t begin = 0;
-    for (const auto i : bucket.parameters) {
-      bucket.parts.push_back(bucket.flat.narrow(0, begin, parameters_[i].numel()));
-      begin += parameters_[i].numel();
-    }
-  }
-
+ private:
   void accumulated(std::size_t parameter) {
     if (!piece_ && !void_) return;
     if (done_ && !is_void())
@@ -198,9 +157,7 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
         if (const auto gradients = weak.lock()) gradients->backward_over();
       });
     }
-    if (is_void() || !piece_->last || buckets_.empty()) return;
-    ++buckets_[bucket_of_[parameter]].complete;
-    launch(false);
+    if (!is_void() && piece_->last) complete(parameter);
   }
 
   void backward_over() {
@@ -215,20 +172,13 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
   }
 
   [[nodiscard]] bool is_void() const { return void_ || ranks_.error(); }
-  void forget() {
-    for (auto& each : parameters_) each.mutable_grad().reset();
-  }
 
   void finish_piece() {
     const ::torch::NoGradGuard no_grad;
     add_count();
-    if (!piece_->last) return set_aside();
-    if (buckets_.empty()) {
-      add_up();
-    } else {
-      launch(true);
-      for (auto& each : buckets_) receive(each);
-    }
+    take_piece();
+    if (!piece_->last) return;
+    sum_up();
     if (whole_) divide();
     summed_ = true;
   }
@@ -243,92 +193,20 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
 
   // By what the pieces of all ranks count.
   void divide() {
-    group().all_reduce(std::span<double>(&*whole_, 1), Op::sum);
-    if (*whole_ <= 0)
+    const double whole = whole_count(*whole_);
+    if (whole <= 0)
       throw PacelineError(
           "job.weight() was 0 for the whole global batch: its mean would be of nothing.");
     for (auto& each : parameters_)
-      if (each.grad().defined()) each.mutable_grad().div_(*whole_);
-  }
-
-  // What counts for nothing is left out, whatever comes out of it.
-  [[nodiscard]] double weight() const { return count_.value_or(piece_->weight); }
-  void weigh(at::Tensor& gradient) const {
-    if (weight() > 0)
-      gradient.mul_(weight());
-    else
-      gradient.zero_();
-  }
-
-  void set_aside() {
-    for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      auto& gradient = parameters_[i].mutable_grad();
-      if (!gradient.defined()) continue;
-      weigh(gradient);
-      aside_[i] = aside_[i].defined() ? aside_[i].add_(gradient) : gradient;
-      gradient.reset();
-    }
-  }
-
-  // On one rank alone.
-  void add_up() {
-    for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      auto& gradient = parameters_[i].mutable_grad();
-      if (gradient.defined() && weight() != 1.0) weigh(gradient);
-      if (!aside_[i].defined()) continue;
-      gradient = gradient.defined() ? gradient.add_(aside_[i]) : aside_[i];
-    }
-  }
-
-  // Those that are complete, up to the first that isn't; or all.
-  void launch(bool all) {
-    const ::torch::NoGradGuard no_grad;
-    for (auto& each : buckets_) {
-      if (each.ticket) continue;
-      if (!all && each.complete < each.parameters.size()) return;
-      send(each);
-    }
-  }
-
-  void send(Bucket& bucket) {
-    for (std::size_t n = 0; n < bucket.parameters.size(); ++n) {
-      const auto i = bucket.parameters[n];
-      const auto& gradient = parameters_[i].grad();
-      auto& part = bucket.parts[n];
-      if (gradient.defined() && weight() > 0)
-        part.copy_(gradient.reshape(-1)).mul_(weight());
-      else
-        part.zero_();
-      if (aside_[i].defined()) part.add_(aside_[i].reshape(-1).to(part.device()));
-      const bool there = gradient.defined() || aside_[i].defined();
-      bucket.counts[static_cast<std::int64_t>(n)] = there ? 1.0 : 0.0;
-    }
-    bucket.ticket = group().start_all_reduce(bucket.flat.data_ptr(),
-                                             static_cast<std::size_t>(bucket.flat.numel()),
-                                             type_of(bucket.flat), Op::sum);
-  }
-
-  void receive(Bucket& bucket) {
-    group().wait(*bucket.ticket);
-    const auto counts = bucket.counts.to(at::kDouble);
-    for (std::size_t n = 0; n < bucket.parameters.size(); ++n) {
-      // Unused on every rank, as on one device.
-      if (counts[static_cast<std::int64_t>(n)].item<double>() == 0.0) continue;
-      const auto& parameter = parameters_[bucket.parameters[n]];
-      auto& gradient = parameter.mutable_grad();
-      if (!gradient.defined()) gradient = ::torch::empty_like(parameter);
-      gradient.copy_(bucket.parts[n].view(parameter.sizes()));
-    }
+      if (each.grad().defined()) each.mutable_grad().div_(whole);
   }
 
   Ranks& ranks_;
-  std::vector<at::Tensor> parameters_, aside_;
-  std::vector<Bucket> buckets_;  // none on one rank alone
-  std::vector<std::size_t> bucket_of_;
+  std::vector<at::Tensor> parameters_;
   std::vector<std::shared_ptr<::torch::autograd::Node>> accumulators_;
   std::optional<Piece> piece_;
   std::optional<double> count_;  // of the piece, where the program says it
-  std::optional<double> whole_;  // of the pieces so far; in the end of all ranks'
+  std::optional<double> whole_;  // of this rank's pieces so far
   bool done_ = true, queued_ = false, summed_ = false, void_ = false;
 };
 

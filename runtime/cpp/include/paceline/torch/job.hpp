@@ -27,15 +27,19 @@
 #include "paceline/order.hpp"
 #include "paceline/runtime.hpp"
 #include "paceline/torch/acts.hpp"
+#include "paceline/torch/audit.hpp"
+#include "paceline/torch/buckets.hpp"
 #include "paceline/torch/checkpoint.hpp"
 #include "paceline/torch/device.hpp"
 #include "paceline/torch/ending.hpp"
 #include "paceline/torch/error.hpp"
+#include "paceline/torch/exact.hpp"
 #include "paceline/torch/loading.hpp"
 #include "paceline/torch/model.hpp"
 #include "paceline/torch/ranks.hpp"
 #include "paceline/torch/report.hpp"
 #include "paceline/torch/savepoint.hpp"
+#include "paceline/torch/seeded.hpp"
 #include "paceline/torch/state.hpp"
 
 namespace paceline {
@@ -46,7 +50,16 @@ struct BatchOptions {
   std::uint64_t seed = 0;             // of the order
   bool shuffle = true;
   bool drop_last = false;
-  std::size_t workers = 0;  // threads that fetch ahead
+  // Samples of a micro-batch, which takes the place of max_local: the pieces are the same whatever the
+  // number of ranks, and what is drawn by chance in them belongs to the sample or the micro-batch.
+  std::size_t micro = 0;
+  // Gradients and batch norms' statistics are summed in the order of micro-batches: on CPUs of one type
+  // weights are the same bits on any number of ranks. Needs `micro`, and the memory of one set of gradients
+  // per micro-batch of a rank.
+  bool exact = false;
+  // Threads that fetch ahead. With `micro` the dataset needs void seed(std::uint64_t), which is called before
+  // each sample for generators of its own, since LibTorch's threads share one.
+  std::size_t workers = 0;
 };
 
 // What a function of evaluate() found in a batch.
@@ -96,9 +109,9 @@ class Job {
     if (!acts_.joins()) {
       const auto difference = detail::difference(group(), *module);
       if (!difference.empty()) end_together(difference);
-      detail::share(group(), *module, 0);
+      detail::share_model(group(), *module, 0);
     }
-    state_.models.push_back({module, detail::Gradients::of(module->parameters(), ranks_)});
+    state_.models.push_back({module, {}});
     (carry_along(carried), ...);
   }
 
@@ -172,7 +185,7 @@ class Job {
     const auto before = steps_;
     const auto piece = *std::exchange(piece_, std::nullopt);
     if (under_way_ && !ranks_.error()) end_piece(piece, loss);
-    if (ranks_.error()) regroup();
+    if (ranks_.error()) regroup(kAway);
     return steps_ > before;
   }
 
@@ -185,7 +198,7 @@ class Job {
     if (acts_.joins())
       return means(sums_of(function, dataset, {0, length}, batch_size), [](auto /*totals*/) {});
     return detail::metrics_in(together([&] {
-      for (const auto& each : state_.models) detail::average_buffers(group(), *each.module);
+      average_buffers();
       const auto mine = share(length, number_of(rank()), number_of(size()));
       return detail::packed(
           means(sums_of(function, dataset, mine, batch_size),
@@ -220,10 +233,12 @@ class Job {
   // The training is over: a last checkpoint, and all ranks part.
   void finish() {
     together([&] {
+      end_audit();
       if (folder_) save();
       part();
       return std::string();
     });
+    if (newcomers_) dismiss();
   }
 
  private:
@@ -233,6 +248,11 @@ class Job {
   using Wishes = std::array<double, 7>;
   static constexpr int kStartAgain = 75;       // EX_TEMPFAIL of sysexits.h
   static constexpr double kReportEvery = 1.0;  // seconds
+
+  // Where a rank is when its group fails: it asks for the next batch, or may do more before that.
+  enum Whereabouts : bool { kAtNextBatch, kAway };
+  // What those that join hear while they wait: of another act, of the next batch, or of the end.
+  static constexpr char kDone = '+', kNext = '>', kOver = '.';
 
   friend Job init(std::chrono::milliseconds timeout);
   friend class Epochs;
@@ -250,6 +270,13 @@ class Job {
     std::size_t samples;
     std::optional<detail::Savepoint> before;  // where it may come to that
     double loss, loss_count;                  // before it
+    detail::RecentLoss recent_loss;           // before it
+  };
+
+  // Ranks that join, and wait until the others ask for the next batch.
+  struct Newcomers {
+    int host;      // of the others, the rank that does alone what comes until then
+    int old_size;  // of the generation before
   };
 
   static std::size_t number_of(int rank) { return static_cast<std::size_t>(rank); }
@@ -263,7 +290,7 @@ class Job {
   void carry_along(Thing& thing) {
     state_.carried.push_back(detail::carried(thing));
     if constexpr (std::is_base_of_v<::torch::optim::Optimizer, Thing>)
-      if (optimizer_ == nullptr) optimizer_ = &thing;
+      optimizers_.push_back(&thing);
   }
 
   // ---- batches ----
@@ -275,8 +302,9 @@ class Job {
     enter(0);
   }
 
-  void begin_epoch(const Order::Options& options) {
+  void begin_epoch(const Order::Options& options, const BatchOptions& asked) {
     meet_others();
+    prepare(asked);
     Order order = [&] {
       try {
         return Order(options);
@@ -288,27 +316,61 @@ class Job {
       expect_data(order);
       order.go_to(static_cast<std::uint64_t>(resumed_->order_epoch),
                   static_cast<std::size_t>(resumed_->position));
-    } else if (order_) {
-      order.go_to(order_->epoch(), order_->position());
+    } else {
+      if (order_) order.go_to(order_->epoch(), order_->position());
+      order.begin(epoch_);
     }
-    order.begin(epoch_);
-    const int old_size = resumed_ && resumed_->ranks > 0 ? resumed_->ranks : size();
+    const int before = resumed_ ? resumed_->ranks : 0;  // 0: it didn't begin with a checkpoint
     resumed_.reset();
     order_ = order;
     ranks_.attendant().begin(rank() == 0);
     follow();  // the program left the loop over the last epoch's batches
     if (begun_epoch_ != epoch_) together([&] { return compare_orders(); });
     begun_epoch_ = epoch_;
-    ranks_.stand();
-    if (old_size != size()) tell_resized(old_size);
+    compare_audit();
+    order_->begin(epoch_);
+    if (!newcomers_) ranks_.stand();
+    if (before > 0 && before != size()) tell_resized(before);
   }
 
   void tell_resized(int old_size) {
     for (const auto& each : resized_) each(old_size, size());
   }
 
-  [[nodiscard]] detail::Plan plan(std::size_t longest) const {
-    return {*order_, number_of(rank()), number_of(size()), longest};
+  [[nodiscard]] detail::Plan plan(const detail::Cut& cut) const {
+    return {*order_, number_of(rank()), number_of(size()), cut};
+  }
+
+  // How gradients are summed, and by what micro-batches draw.
+  void prepare(const BatchOptions& asked) {
+    if (asked.exact && asked.micro == 0)
+      throw PacelineError(
+          ".exact needs .micro: the number of samples of a micro-batch, which stays the same on "
+          "any "
+          "number of ranks.");
+    if (exact_ && *exact_ != asked.exact)
+      throw PacelineError(
+          "A training is exact as a whole, or not at all: pass the same .exact to every "
+          "job.batches().");
+    if (asked.exact && !exact_ && device_.is_cuda())
+      say("exact on GPUs: what is summed over micro-batches is summed in one order. Weights are "
+          "the "
+          "same bits only on GPUs of one type, and with LibTorch's deterministic algorithms.");
+    exact_ = asked.exact;
+    micro_seed_ = asked.micro > 0 ? std::optional(asked.seed) : std::nullopt;
+    for (auto& each : state_.models) {
+      if (each.gradients) continue;
+      if (asked.exact)
+        each.gradients = std::make_shared<detail::ExactGradients>(*each.module, ranks_);
+      else
+        each.gradients =
+            std::make_shared<detail::BucketGradients>(each.module->parameters(), ranks_);
+      each.gradients->listen();
+    }
+  }
+  [[nodiscard]] std::optional<detail::Chance> chance_of_samples(const BatchOptions& asked) const {
+    if (asked.micro == 0) return std::nullopt;
+    return detail::Chance{asked.seed, epoch_, asked.workers > 0};
   }
 
   std::string compare_orders() {
@@ -335,9 +397,12 @@ class Job {
   void begin(const detail::Piece& piece) {
     if (piece.first) {
       begun_at_ = Clock::now();
-      under_way_ = UnderWay{piece.batch, {}, loss_, loss_count_};
+      under_way_ = UnderWay{piece.batch, {}, loss_, loss_count_, recent_loss_};
       if (ranks_.attendant().hears()) under_way_->before.emplace(state_.models);
+      recent_loss_.begin_step();
     }
+    if (micro_seed_)
+      ::torch::manual_seed(seed_of(*micro_seed_, epoch_, piece.position, piece.number));
     piece_ = piece;
     const double weight = static_cast<double>(piece.counts) / static_cast<double>(piece.batch);
     for (const auto& each : state_.models) each.gradients->begin({weight, piece.first, piece.last});
@@ -350,8 +415,10 @@ class Job {
             "backward() did not reach the model's parameters for this batch: call it "
             "once for each batch, before job.step().");
     if (loss.defined() && piece.counts > 0) {
-      loss_ += loss.item<double>() * static_cast<double>(piece.counts);
-      loss_count_ += static_cast<double>(piece.counts);
+      const auto value = loss.item<double>(), count = static_cast<double>(piece.counts);
+      loss_ += value * count;
+      loss_count_ += count;
+      recent_loss_.add(value, count);
     }
     for (const auto& each : state_.models) each.gradients->end();
     if (!piece.last) return;
@@ -375,6 +442,7 @@ class Job {
     tell_written(false);
     should_stop_ = should_stop_ || agreed[kStop] > 0;
     if (agreed[kReport] > 0) report_progress();
+    if (audit_ && audit_->is_due(steps_)) end_audit();
     if (agreed[kGeneration] > static_cast<double>(generation())) {
       ranks_.hear_of(static_cast<std::uint64_t>(agreed[kGeneration]));
       following_ = true;
@@ -410,7 +478,7 @@ class Job {
   }
 
   [[nodiscard]] double learning_rate() const {
-    return optimizer_ == nullptr ? 0.0 : detail::rates_of(*optimizer_).front();
+    return optimizers_.empty() ? 0.0 : detail::rates_of(*optimizers_.front()).front();
   }
 
   [[nodiscard]] detail::Report place() const {
@@ -422,7 +490,7 @@ class Job {
       report.add("epoch", static_cast<double>(order_->epoch()) + part);
     }
     if (total_epochs_ > 0) report.add("total_epochs", total_epochs_);
-    if (optimizer_ != nullptr) report.add("learning_rate", learning_rate());
+    if (!optimizers_.empty()) report.add("learning_rate", learning_rate());
     return report;
   }
 
@@ -436,6 +504,12 @@ class Job {
     auto report = place().add("step_seconds", seconds);
     if (sums[1] > 0) report.add("train_loss", sums[0] / sums[1]);
     report.print();
+  }
+
+  // Those of an exact training are the same on every rank.
+  void average_buffers() {
+    if (exact_.value_or(false)) return;
+    for (const auto& each : state_.models) detail::average_buffers(group(), *each.module);
   }
 
   // Of what `function` finds in the samples of `mine`, in eval mode.
@@ -491,6 +565,7 @@ class Job {
   [[noreturn]] void give_way() {
     const int noticed = ranks_.attendant().notice();
     const int notice = noticed != 0 ? noticed : SIGTERM;  // here it may not have come yet
+    end_audit();
     if (folder_) save();
     part();
     throw Exit{folder_ ? kStartAgain : 128 + notice};
@@ -507,18 +582,76 @@ class Job {
     ranks_.part();
   }
 
+  [[nodiscard]] std::string ranks_text() const {
+    return std::to_string(size()) + (size() == 1 ? " rank" : " ranks");
+  }
+
   void say(const std::string& text) const {
     if (rank() == 0) std::cerr << "paceline: " << text << std::endl;
   }
 
   // ---- generations ----
 
+  // The next batch is asked for: all ranks are those that compute it, and stand where it begins.
+  void come_together() {
+    do {
+      follow();
+      compare_audit();
+    } while (newcomers_);
+  }
+
   // Where all ranks have ended the same step, none begins another before the next generation stands.
   void follow() {
-    if (!std::exchange(following_, false)) return;
-    attempt([&] { part(); });
-    if (ranks_.error()) return regroup();
-    enter(size());
+    while (following_ || newcomers_) newcomers_ ? welcome() : resize();
+  }
+
+  void resize() {
+    following_ = false;
+    std::string before;
+    attempt([&] {
+      end_audit();
+      before = record().packed();
+      part();
+    });
+    if (ranks_.error()) return regroup(kAtNextBatch);
+    enter(size(), before);
+  }
+
+  // Those that waited stand where the others are.
+  void welcome() {
+    const auto waiting = *newcomers_;
+    attempt([&] {
+      tell_newcomers(kNext);
+      newcomers_.reset();
+      take_state(waiting.old_size, {});
+    });
+    if (ranks_.error()) return regroup(kAtNextBatch);
+    state_.named.commit();
+    stand(waiting.old_size);
+  }
+
+  // The training is over without them.
+  void dismiss() {
+    try {
+      tell_newcomers(kOver);
+      ranks_.part();
+    } catch (const GroupError&) {  // nothing more is needed of others
+      ranks_.leave();
+    }
+  }
+
+  // Returns `result`, the host's on every rank.
+  std::string tell_newcomers(char word, const std::string& result = {}) {
+    const bool tells = rank() == newcomers_->host;
+    return group().broadcast_bytes(tells ? word + result : "", newcomers_->host).substr(1);
+  }
+  // Of one that joins: until the others ask for the next batch.
+  void wait_for_others(int host) {
+    char word = kDone;
+    while (word == kDone) word = group().broadcast_bytes("", host).front();
+    if (word == kNext) return;
+    ranks_.part();
+    throw Exit{0};
   }
 
   template <class Act>
@@ -531,31 +664,40 @@ class Job {
   }
 
   // Does what all ranks do outside of batches; once more with those that are left where the group fails,
-  // unless one of them had done it: then what that came to counts. Returns what it came to.
+  // unless one of them had done it: then what that came to counts. While newcomers wait, one rank does it
+  // for all. Returns what it came to.
   template <class Act>
   std::string together(Act act) {
     for (;;) {
       const auto done = acts_.count();
-      attempt([&] { acts_.done(act()); });
-      if (ranks_.error()) regroup();
+      attempt([&] { acts_.done(newcomers_ ? done_by_host(act) : act()); });
+      if (ranks_.error()) regroup(kAway);
       if (acts_.count() > done) return acts_.result();
     }
+  }
+  template <class Act>
+  std::string done_by_host(Act act) {
+    const bool hosts = rank() == newcomers_->host;
+    return tell_newcomers(kDone, hosts ? ranks_.alone(act) : "");
   }
 
   // The group failed: those that are left go on as the next generation. Throws what it failed of where
   // there is none.
-  void regroup() {
-    const int old_size = size();
+  void regroup(Whereabouts where) {
+    const int old_size = newcomers_ ? newcomers_->old_size : size();
     ranks_.leave();
+    where_ = where;
     following_ = false;
+    newcomers_.reset();
     saved_samples_.reset();
+    audit_.reset();
     if (under_way_) put_back();
     tell_written(true);
     ranks_.await_next();
     enter(old_size);
-    say(std::to_string(size()) + (size() == 1 ? " rank" : " ranks") + " of " +
-        std::to_string(old_size) + " are left, and go on after step " + std::to_string(steps_) +
-        ".");
+    where_ = kAtNextBatch;
+    say(ranks_text() + " of " + std::to_string(old_size) + " are left, and go on after step " +
+        std::to_string(steps_) + ".");
   }
 
   // The global batch under way is void.
@@ -568,24 +710,30 @@ class Job {
     under_way_->before->restore();
     loss_ = under_way_->loss;
     loss_count_ = under_way_->loss_count;
+    recent_loss_ = under_way_->recent_loss;
     acts_.make_void(under_way_->samples, torn);
     under_way_.reset();
   }
 
   // Goes on in the next generation, or in a later one where that one doesn't come about. `old_size`: of
-  // before; newcomers don't know it.
-  void enter(int old_size) {
+  // before; newcomers don't know it. `record`: of before a resize; empty: of a newcomer, or the group had
+  // failed.
+  void enter(int old_size, const std::string& record = {}) {
     for (;;) {
       try {
         ranks_.join();
-        old_size = take_state(old_size);
+        old_size = take_state(old_size, record);
         break;
       } catch (const GroupError& error) {
         ranks_.suffer(error);
       }
       ranks_.await_next();
     }
+    if (newcomers_) return ranks_.go_on();
     if (!ranks_.error()) state_.named.commit();  // nothing was void
+    stand(old_size);
+  }
+  void stand(int old_size) {
     ranks_.stand();
     ranks_.attendant().begin(rank() == 0);
     tell_resized(old_size);
@@ -593,18 +741,30 @@ class Job {
 
   // All ranks of the generation stand where the one stands that has done most: the lowest of those.
   // Returns how many ranks it had before.
-  int take_state(int old_size) {
-    const auto found = acts_.compare(group(), should_stop_, old_size);
+  int take_state(int old_size, const std::string& record) {
+    const auto found = acts_.compare(
+        group(),
+        {.stops = should_stop_, .is_away = where_ == kAway, .ranks = old_size, .record = record});
     const bool lacks = found.lacking[number_of(rank())];
     if (std::find(found.lacking.begin(), found.lacking.end(), true) != found.lacking.end()) {
       expect_same_models();
       if (lacks) acts_.begin_copy();
       state_.share(group(), found.root, lacks, device_);
     }
-    if (found.some_join) share_standing(found.root);
+    if (found.newcomers_wait && acts_.joins()) {
+      wait_for_others(found.root);
+      return take_state(old_size, record);
+    }
+    if (found.newcomers_wait)
+      newcomers_ = Newcomers{found.root, static_cast<int>(found.its.ranks)};
+    else if (found.some_join)
+      share_standing(found.root);
     if (const auto samples = acts_.catch_up(found.its); samples > 0) count_step(samples);
     should_stop_ = found.stops;
-    for (const auto& each : state_.models) each.gradients->meet();
+    for (const auto& each : state_.models)
+      if (each.gradients) each.gradients->meet();
+    if (!found.its.record.empty())
+      begin_audit(found.its.record, "in place, on " + ranks_text(), "before the resize");
     return static_cast<int>(found.its.ranks);
   }
 
@@ -644,6 +804,40 @@ class Job {
     ::torch::manual_seed(seed_of(samples_, rank()));
   }
 
+  // ---- the resume audit ----
+
+  // Where the training stands. Every rank calls it.
+  [[nodiscard]] detail::Record record() {
+    detail::Record record{steps_,
+                          samples_,
+                          order_->epoch(),
+                          order_->position(),
+                          order_->digest(),
+                          order_->options().batch,
+                          {},
+                          recent_loss_.over_all(group())};
+    for (const auto* each : optimizers_) record.rates.push_back(detail::rates_of(*each));
+    return record;
+  }
+
+  void begin_audit(const std::string& before, const std::string& at, const std::string& there) {
+    recent_loss_ = {};
+    audit_.emplace(detail::Record::unpacked(before), at, there);
+  }
+  // Before the first batch that comes after a resume is handed out.
+  void compare_audit() {
+    if (!audit_ || audit_->compared()) return;
+    attempt([&] {
+      for (const auto& each : audit_->compare(group(), record())) say(each);
+    });
+    if (ranks_.error()) regroup(kAtNextBatch);
+  }
+  void end_audit() {
+    if (audit_ && audit_->compared())
+      if (const auto line = audit_->conclude(group(), recent_loss_); !line.empty()) say(line);
+    audit_.reset();
+  }
+
   // ---- checkpoints ----
 
   void save() {
@@ -651,9 +845,10 @@ class Job {
     tell_written(true);
     saved_samples_ = samples_;
     saved_at_ = Clock::now();
-    for (const auto& each : state_.models) detail::average_buffers(group(), *each.module);
+    average_buffers();
     const auto chance = group().all_gather_bytes(detail::own_chance());
-    if (rank() == 0) folder_->begin(steps_, samples_, state_.packed(standing(), chance));
+    const auto at = record().packed();
+    if (rank() == 0) folder_->begin(steps_, samples_, state_.packed(standing(), at, chance));
   }
 
   [[nodiscard]] detail::Standing standing() const {
@@ -669,13 +864,16 @@ class Job {
   }
 
   void restore_from(const detail::Found& found) {
-    std::vector<std::string> differences;
-    go_on(state_.restore(found, device_, rank(), differences));
+    const auto restored = state_.restore(found, device_, rank());
+    go_on(restored.standing);
     resumed_from_ = found.path.string();
-    for (const auto& each : differences) say(each + " " + found.path.filename().string() + ".");
+    const auto name = found.path.filename().string();
+    for (const auto& each : restored.differences) say(each + " " + name + ".");
     saved_samples_ = samples_;
     say("Going on from " + resumed_from_ + ", after " + std::to_string(samples_) + " samples, on " +
-        std::to_string(size()) + (size() == 1 ? " rank." : " ranks."));
+        ranks_text() + ".");
+    if (!restored.record.empty())
+      begin_audit(restored.record, "of checkpoint " + name, "in checkpoint " + name);
   }
 
   void go_on(const detail::Standing& standing) {
@@ -723,7 +921,9 @@ class Job {
   detail::Ending ending_;
   at::Device device_;
   detail::Acts acts_;
-  ::torch::optim::Optimizer* optimizer_ = nullptr;  // the first, whose learning rate is told
+  std::vector<::torch::optim::Optimizer*> optimizers_;  // the first one's learning rate is told
+  std::optional<bool> exact_;                           // how gradients are summed
+  std::optional<std::uint64_t> micro_seed_;             // of micro-batches' chance
 
   std::optional<Order> order_;
   std::optional<detail::Standing> resumed_;  // until batches() knows the data
@@ -736,11 +936,16 @@ class Job {
   std::optional<std::uint64_t> begun_epoch_;  // whose order ranks have compared
   bool should_stop_ = false;
   bool following_ = false;  // another generation, before the next batch
+  std::optional<Newcomers> newcomers_;
+  Whereabouts where_ = kAtNextBatch;  // when the group failed
 
   std::optional<detail::Folder> folder_;
   double every_ = 0;  // seconds
   std::optional<Clock::time_point> saved_at_;
   std::optional<std::uint64_t> saved_samples_;
+
+  std::optional<detail::Audit> audit_;
+  detail::RecentLoss recent_loss_;
 
   double loss_ = 0, loss_count_ = 0, seconds_ = 0;  // since the last report
   std::uint64_t reported_steps_ = 0;

@@ -21,14 +21,22 @@ struct Piece {
   std::size_t counts;  // samples of it that count: a rank that got none computes what others do
   std::size_t batch;   // samples of its global batch
   bool first, last;    // of this rank's pieces of that
+  // What its chance belongs to, where it is a micro-batch: of its global batch the first place in the
+  // epoch, and which one of that it is.
+  std::size_t position, number;
+};
+
+// How a rank's share of a global batch is cut.
+struct Cut {
+  std::size_t longest;  // samples of a piece at most; 0: any number
+  std::size_t micro;    // samples of a piece, whatever the number of ranks; 0: it depends on it
 };
 
 // From where an order stands to the end of its epoch. Two plans of one order are alike.
 class Plan {
  public:
-  // `longest`: samples of a piece at most; 0: any number.
-  Plan(Order order, std::size_t rank, std::size_t ranks, std::size_t longest)
-      : order_(std::move(order)), rank_(rank), ranks_(ranks), longest_(longest) {}
+  Plan(Order order, std::size_t rank, std::size_t ranks, const Cut& cut)
+      : order_(std::move(order)), rank_(rank), ranks_(ranks), cut_(cut) {}
 
   std::optional<Piece> next() {
     if (ahead_.empty()) plan();
@@ -40,13 +48,14 @@ class Plan {
 
  private:
   void plan() {
+    const auto position = order_.position();
     const auto indices = order_.next();
     if (indices.empty()) return;
     order_.step(indices.size());
-    const auto mine = share(indices.size(), rank_, ranks_);
-    const auto longest = longest_ > 0 ? longest_ : indices.size();
-    const bool counts = mine.size() > 0;
-    const auto parts = pieces(counts ? mine : Range{0, std::min(longest, indices.size())}, longest);
+    auto [parts, number] = own_parts(indices.size());
+    // A rank that gets none computes what others do; it counts for nothing.
+    const bool counts = !parts.empty();
+    if (!counts) parts.push_back({0, shortened(indices.size())});
     for (const auto& part : parts) {
       const auto begin = indices.begin() + static_cast<std::ptrdiff_t>(part.begin);
       const auto end = indices.begin() + static_cast<std::ptrdiff_t>(part.end);
@@ -54,12 +63,31 @@ class Plan {
                         counts ? part.size() : 0,
                         indices.size(),
                         &part == &parts.front(),
-                        &part == &parts.back()});
+                        &part == &parts.back(),
+                        position,
+                        number++});
     }
+  }
+  // This rank's, and the number of the first.
+  [[nodiscard]] std::pair<std::vector<Range>, std::size_t> own_parts(std::size_t count) const {
+    if (cut_.micro == 0) {
+      const auto mine = share(count, rank_, ranks_);
+      return {pieces(mine, cut_.longest > 0 ? cut_.longest : count), 0};
+    }
+    const auto all = runs(count, cut_.micro);
+    const auto mine = share(all.size(), rank_, ranks_);
+    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(mine.begin);
+    return {std::vector<Range>(begin, begin + static_cast<std::ptrdiff_t>(mine.size())),
+            mine.begin};
+  }
+  [[nodiscard]] std::size_t shortened(std::size_t count) const {
+    const auto longest = cut_.micro > 0 ? cut_.micro : cut_.longest;
+    return longest > 0 ? std::min(longest, count) : count;
   }
 
   Order order_;
-  std::size_t rank_, ranks_, longest_;
+  std::size_t rank_, ranks_;
+  Cut cut_;
   std::deque<Piece> ahead_;
 };
 

@@ -10,8 +10,10 @@
 #include <optional>
 #include <utility>
 
+#include "paceline/torch/error.hpp"
 #include "paceline/torch/job.hpp"
 #include "paceline/torch/loading.hpp"
+#include "paceline/torch/seeded.hpp"
 
 namespace paceline {
 
@@ -52,6 +54,7 @@ template <class Dataset>
 class Batches {
  public:
   using Batch = typename Dataset::BatchType;
+  using Seeded = detail::Seeded<Dataset>;
   class Iterator {
    public:
     explicit Iterator(Batches& batches) : batches_(&batches) {}
@@ -68,12 +71,12 @@ class Batches {
 
   Batches(Job& job, Dataset dataset, const BatchOptions& options)
       : job_(job),
-        longest_(options.max_local),
+        cut_{options.max_local, options.micro},
         generation_(job.generation()),
-        plan_(job.plan(longest_)),
+        plan_(job.plan(cut_)),
         fetched_(std::make_shared<std::optional<detail::Plan>>(plan_)),
         loader_(::torch::data::make_data_loader(
-            std::move(dataset), detail::Planned(fetched_),
+            Seeded(std::move(dataset), job.chance_of_samples(options)), detail::Planned(fetched_),
             ::torch::data::DataLoaderOptions().workers(options.workers))),
         loaded_(loader_->begin()) {}
   Batches(const Batches&) = delete;
@@ -88,7 +91,7 @@ class Batches {
  private:
   void begin_next() {
     job_.expect_step();
-    job_.follow();
+    job_.come_together();
     if (generation_ != job_.generation()) plan_anew();
     const auto piece = plan_.next();
     over_ = !piece;
@@ -101,7 +104,7 @@ class Batches {
   void plan_anew() {
     fetched_->reset();
     while (loaded_ != loader_->end()) ++loaded_;
-    plan_ = job_.plan(longest_);
+    plan_ = job_.plan(cut_);
     *fetched_ = plan_;
     generation_ = job_.generation();
     loaded_ = loader_->begin();
@@ -109,22 +112,28 @@ class Batches {
   }
 
   Job& job_;
-  const std::size_t longest_;
+  const detail::Cut cut_;
   std::uint64_t generation_;  // whose ranks the plan is for
   detail::Plan plan_;
   std::shared_ptr<std::optional<detail::Plan>> fetched_;  // the same, further on
-  std::unique_ptr<::torch::data::StatelessDataLoader<Dataset, detail::Planned>> loader_;
+  std::unique_ptr<::torch::data::StatelessDataLoader<Seeded, detail::Planned>> loader_;
   ::torch::data::Iterator<Batch> loaded_;
   bool is_first_ = true, over_ = false;  // is_first_: the plan has given out none before
 };
 
 template <class Dataset>
 Batches<Dataset> Job::batches(Dataset dataset, const BatchOptions& options) {
+  if (options.micro > 0 && options.workers > 0 && !detail::draws_by_itself<Dataset>())
+    throw PacelineError(
+        "With .micro a sample's chance is its own, and LibTorch's threads share one generator: "
+        "leave .workers at 0, or give the dataset void seed(std::uint64_t), for a generator of its "
+        "own.");
   begin_epoch({.length = detail::length_of(dataset),
                .batch = options.global_batch_size,
                .seed = options.seed,
                .shuffle = options.shuffle,
-               .drop_last = options.drop_last});
+               .drop_last = options.drop_last},
+              options);
   return Batches<Dataset>(*this, std::move(dataset), options);
 }
 

@@ -84,7 +84,7 @@ inline std::string difference(Group& group, const Module& model) {
 }
 
 // Every rank's parameters and buffers become the root's.
-inline void share(Group& group, const Module& model, int root) {
+inline void share_model(Group& group, const Module& model, int root) {
   const ::torch::NoGradGuard no_grad;
   for (const auto& [_, tensor] : tensors_of(model)) {
     const auto room =

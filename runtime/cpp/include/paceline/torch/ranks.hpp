@@ -7,7 +7,9 @@
 #include <cstdlib>
 #include <iostream>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 
 #include "paceline/runtime.hpp"
 #include "paceline/torch/error.hpp"
@@ -61,6 +63,13 @@ class Ranks {
                           ", of which rank " + std::to_string(place_.rank) + " heard nothing.");
   }
 
+  // Does it as the only rank of a group of its own.
+  template <class Act>
+  std::string alone(Act act) {
+    const Alone kept(*this);
+    return act();
+  }
+
   // All ranks leave the group; each of them calls it.
   void part() {
     group().barrier();
@@ -76,9 +85,11 @@ class Ranks {
     group_.emplace(attendant_.join(timeout_, place_));
     joins_ = false;
   }
+  // The ranks that were there before go on; those that join wait.
+  void go_on() { error_.reset(); }
   // The group has all that it needs.
   void stand() {
-    error_.reset();
+    go_on();
     if (place_.rank == 0) attendant_.say_stands(place_.generation);
   }
 
@@ -120,6 +131,31 @@ class Ranks {
   }
 
  private:
+  // While it is there, the process has a group of one.
+  class Alone {
+   public:
+    explicit Alone(Ranks& ranks)
+        : ranks_(ranks), group_(std::move(ranks.group_)), place_(ranks.place_) {
+      Group one({.secret = std::string(16, ' ')});  // nobody else is asked for it
+      const auto endpoint = one.endpoint();
+      one.connect(std::span(&endpoint, 1));
+      ranks_.group_.emplace(std::move(one));
+      ranks_.place_.rank = 0;
+      ranks_.place_.size = 1;
+    }
+    Alone(const Alone&) = delete;
+    Alone& operator=(const Alone&) = delete;
+    ~Alone() {
+      ranks_.group_ = std::move(group_);
+      ranks_.place_ = place_;
+    }
+
+   private:
+    Ranks& ranks_;
+    std::optional<Group> group_;
+    Place place_;
+  };
+
   static constexpr std::chrono::milliseconds kHeardWithin{30'000}, kSlice{100};
 
   static Place own_place() {

@@ -22,7 +22,7 @@ namespace paceline::detail {
 
 struct Distributed {
   std::shared_ptr<Module> module;
-  std::shared_ptr<Gradients> gradients;
+  std::shared_ptr<Gradients> gradients;  // none until it is known of which kind
 };
 
 // Models compute as for an evaluation: in eval mode, without gradients.
@@ -59,8 +59,8 @@ struct State {
   std::vector<Carried> carried;
   Named named;
 
-  // `chance`: of each rank.
-  [[nodiscard]] std::string packed(const Standing& standing,
+  // `record`: of where the training stands, for the next resume's audit; `chance`: of each rank.
+  [[nodiscard]] std::string packed(const Standing& standing, const std::string& record,
                                    const std::vector<std::string>& chance) const {
     OutputArchive archive;
     archive.write("format", c10::IValue(kFormat));
@@ -75,6 +75,7 @@ struct State {
     archive.write("standing", c10::IValue(std::vector<std::int64_t>{at.steps, at.samples, at.epoch,
                                                                     at.order_epoch, at.position,
                                                                     at.length, at.seed}));
+    archive.write("record", tensor_of(record), true);
     for (std::size_t rank = 0; rank < chance.size(); ++rank)
       archive.write("chance" + std::to_string(rank), tensor_of(chance[rank]), true);
     return bytes_of(archive);
@@ -82,7 +83,7 @@ struct State {
 
   // Models, and of ranks that lack it what is carried, become the root's. Each rank calls it.
   void share(Group& group, int root, bool lacks, const at::Device& device) {
-    for (const auto& each : models) detail::share(group, *each.module, root);
+    for (const auto& each : models) detail::share_model(group, *each.module, root);
     for (const auto& each : carried) {
       OutputArchive archive;
       if (group.rank() == root) each.save(archive);
@@ -95,19 +96,24 @@ struct State {
     }
   }
 
-  // Models, what is carried, and this rank's chance become those of a checkpoint. `differences`: of names,
-  // a sentence each without its end. Throws PacelineError.
-  Standing restore(const Found& found, const at::Device& device, int rank,
-                   std::vector<std::string>& differences) {
+  // What a checkpoint has beside the state.
+  struct Restored {
+    Standing standing;
+    std::string record;                    // empty: an older one has none
+    std::vector<std::string> differences;  // of names, a sentence each without its end
+  };
+  // Models, what is carried, and this rank's chance become those of a checkpoint. Throws PacelineError.
+  Restored restore(const Found& found, const at::Device& device, int rank) {
     const auto path = found.path.string();
     try {
       InputArchive archive;
       archive.load_from(found.bytes.data(), found.bytes.size(), device);
-      const auto standing = restore(archive, path, rank);
+      Restored restored{restore(archive, path, rank), {}, {}};
       at::Tensor bytes;
-      differences =
+      restored.differences =
           named.load(archive.try_read("named", bytes, true) ? text_of(bytes) : "", device);
-      return standing;
+      if (archive.try_read("record", bytes, true)) restored.record = text_of(bytes);
+      return restored;
     } catch (const c10::Error& error) {
       throw PacelineError(
           path + " is no whole checkpoint of this kind of training: " +
