@@ -35,7 +35,6 @@ class CheckpointSender {
 
  private:
   struct State;
-  struct User;
 
   std::shared_ptr<State> state_;
 };

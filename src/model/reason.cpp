@@ -178,6 +178,9 @@ std::string run_sentence(const Reason& r) {
       return fmt::format("has {} of {} running", a, workers(b));
     case ReasonCode::resizing:
       return fmt::format("goes from {} to {}", a, workers(b));
+    case ReasonCode::awaits_checkpoint:
+      return fmt::format("starts again once {} has sent its newest checkpoint to the server",
+                         r.text);
     case ReasonCode::awaits_newcomers:
       return fmt::format("runs with {}, and goes on with {} once the new ones are ready",
                          workers(a), b);
@@ -280,6 +283,8 @@ std::string_view name(ReasonCode code) {
       return "starting";
     case ReasonCode::resizing:
       return "resizing";
+    case ReasonCode::awaits_checkpoint:
+      return "awaits_checkpoint";
     case ReasonCode::awaits_newcomers:
       return "awaits_newcomers";
     case ReasonCode::meets_anew:

@@ -61,13 +61,14 @@ enum class ReasonCode {
   stays_on_node,  // seconds until it is stopped (negative: never); text: the node that drains, and why
   node_away,  // workers, seconds of the lease that ends them there (0: none); text: a node of its
               // own that does not answer
-  target_reached,    // workers: its script is told to stop
-  asked,             // slots, job that would start in its place, seconds until it may be stopped,
-                     // seconds of work that it would lose now
-  starting,          // workers running, of
-  resizing,          // from, to
-  awaits_newcomers,  // workers, workers with those that get ready to join them
-  meets_anew,        // workers: it goes on in place with them
+  target_reached,     // workers: its script is told to stop
+  asked,              // slots, job that would start in its place, seconds until it may be stopped,
+                      // seconds of work that it would lose now
+  starting,           // workers running, of
+  resizing,           // from, to
+  awaits_checkpoint,  // text: the node that sends it
+  awaits_newcomers,   // workers, workers with those that get ready to join them
+  meets_anew,         // workers: it goes on in place with them
   paused,
   stopping,  // text: cause
   ended,     // text: the ending's sentence

@@ -107,6 +107,8 @@ const std::vector<std::pair<Reason, std::string>> kSentences = {
     {{ReasonCode::target_reached, {2}, {}}, "has reached its target: its script is told to stop"},
     {{ReasonCode::starting, {1, 4}, {}}, "has 1 of 4 workers running"},
     {{ReasonCode::resizing, {4, 2}, {}}, "goes from 4 to 2 workers"},
+    {{ReasonCode::awaits_checkpoint, {}, "gpu-2"},
+     "starts again once gpu-2 has sent its newest checkpoint to the server"},
     {{ReasonCode::awaits_newcomers, {2, 4}, {}},
      "runs with 2 workers, and goes on with 4 once the new ones are ready"},
     {{ReasonCode::meets_anew, {3}, {}}, "goes on with 3 workers, which meet now"},

@@ -248,6 +248,8 @@ Reason Explanation::starting(const Job& job) const {
       if (snapshot_.state.slot({worker.seat.node, index}).promise) ++promised;
     }
   }
+  if (promised == 0 && job.checkpoint && job.checkpoint->place)
+    return {ReasonCode::awaits_checkpoint, {}, job.checkpoint->place->node};
   return {ReasonCode::waits_for_empty, {promised}, {}};
 }
 

@@ -56,6 +56,20 @@ TEST_F(ExplainTest, WhatRefusedAStartIsSaidToItsOwner) {
   EXPECT_THAT(why(job, Viewer::other), Contains(HasSubstr("tried again soon")));
 }
 
+TEST_F(ExplainTest, ARestartThatLacksItsCheckpointNamesTheNodeThatSendsIt) {
+  World two("2x4 cpu", "fifo");
+  const JobId job = two.run("1..8 elastic=restart", 1);
+  two.change_size(job, 6);
+  Checkpoint saved{"/saved", {}, {}, two.now()};
+  saved.place = {two.state().nodes()[0].spec.name, {}, {job, Generation{1}, 0}, 1, {}, {}};
+  two.tell(CheckpointAcknowledged{job, Generation{1}, saved});
+  two.ended(job);
+  const auto lines = Explanation(two.snapshot(), fifo.get(), placer, Protects::no)
+                         .lines(two.job(job), Viewer::owner);
+  EXPECT_THAT(lines, Contains(HasSubstr("starts again once " + saved.place->node +
+                                        " has sent its newest checkpoint to the server")));
+}
+
 TEST_F(ExplainTest, ATargetThatNobodyReportedIsNamedToTheOwner) {
   const JobId job = world.run("1 target=acc>=0.9", 1);
   const auto silent = Contains(
