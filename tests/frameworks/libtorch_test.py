@@ -103,12 +103,24 @@ class LibTorchTest(FrameworkTest):
 
     def until_it_stands(self, job):
         """From then on it can go on in place."""
-        self.until(lambda: any(each["kind"] == "gang_stands" for each in self.box.events() if each.get("job") == job), job, "never stands")
+        def stands():
+            generation = self.box.job(job)["generation"]
+            return any((each["kind"], each.get("job"), each.get("generation")) == ("gang_stands", job, generation)
+                       for each in self.box.events())
+
+        self.until(stands, job, "never stands")
 
     def resize_in_place(self, job, workers):
-        """Until those that leave are gone, too: where a newcomer had to wait for them it would be a restart."""
+        """Until those that leave are gone, too, as far as the server knows: where a newcomer had to wait for them it would be a
+        restart."""
+        def only_the_gang_is_left():
+            kinds = [each["kind"] for each in self.box.events() if each.get("job") == job]
+            pids = self.pids(job)
+            return sorted(self.box.processes()) == sorted(pids) and kinds.count("worker_started") == len(pids) + kinds.count("worker_ended")
+
         self.box.resize(job, workers)
-        self.until(lambda: sorted(self.box.processes()) == sorted(self.pids(job)), job, "keeps workers that leave")
+        self.until(only_the_gang_is_left, job, "keeps workers that leave")
+        self.until_it_stands(job)
 
     def pids(self, job):
         return [worker["pid"] for worker in self.box.job(job)["gang"]]
