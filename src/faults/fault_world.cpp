@@ -9,6 +9,7 @@
 
 #include "faults/faulty_machine.hpp"
 #include "faults/faulty_server.hpp"
+#include "faults/faulty_slurm.hpp"
 #include "faults/gate.hpp"
 #include "faults/joiner.hpp"
 #include "faults/keepers.hpp"
@@ -16,6 +17,7 @@
 #include "faults/misfortunes.hpp"
 #include "faults/node_watch.hpp"
 #include "faults/people.hpp"
+#include "faults/pilot_desk.hpp"
 #include "faults/scene.hpp"
 #include "faults/strangers.hpp"
 #include "faults/twin.hpp"
@@ -77,6 +79,8 @@ class FaultWorld {
   void build_gate();
   void let_join(FaultyMachine& machine);
   void build_copy();
+  void build_slurm();
+  Joiner& bring_pilot(const std::string& node, const std::string& token);
   void run_events();
   void heal();
   [[nodiscard]] bool at_rest() const;
@@ -100,7 +104,9 @@ class FaultWorld {
   std::optional<Gate> gate_;
   std::deque<Joiner> joiners_;
   std::optional<Keepers> keepers_;
-  const FaultyMachine* copy_ = nullptr;
+  std::optional<FaultySlurm> slurm_;
+  std::optional<PilotDesk> pilots_;
+  std::uint64_t brought_ = 0;
 };
 
 void FaultWorld::build() {
@@ -116,6 +122,11 @@ void FaultWorld::build() {
     if (joining && (i > 0 || !joining->own_machine)) let_join(machine);
   }
   if (joining && joining->copy) build_copy();
+  if (joining && joining->pilots) {
+    const PilotSettings& settings = joining->pilots->settings;
+    people.slots += static_cast<std::int32_t>(settings.nodes_max * settings.cpus);
+    build_slurm();
+  }
   if (habits_.twin) {
     NodeSpec node = machines_.front().host().describe();
     node.machine = "twin";
@@ -150,9 +161,38 @@ void FaultWorld::let_join(FaultyMachine& machine) {
 void FaultWorld::build_copy() {
   NodeSpec node = joiners_.front().machine().host().describe();
   FaultyMachine& machine = build_machine(node, "copy of " + node.name);
-  copy_ = &machine;
   const Joiner::Habits habits{habits_.joining->lifetime / kLooksOfALife};
   keepers_->add_copy(joiners_.emplace_back(scene_, *gate_, machine, habits));
+}
+
+void FaultWorld::build_slurm() {
+  PilotHabits pilots = *habits_.joining->pilots;
+  slurm_.emplace(scene_, FaultySlurm::Habits{pilots.settings, pilots.hosts, habits_.every},
+                 AroundSlurm{[this](const std::string& node, const std::string& token) -> Joiner& {
+                               return bring_pilot(node, token);
+                             },
+                             [this](const std::string& node) { return gate_->say_off(node); },
+                             [this](const std::string& node) { return gate_->is_node(node); },
+                             [this](const std::string& node) { return gate_->drains(node); }},
+                 Rng(pilots.rng.next()));
+  pilots_.emplace(scene_, *gate_, *slurm_, pilots.settings, Rng(pilots.rng.next()));
+  server_.on_coming([this] { return pilots_->coming(); });
+}
+
+// Each begins with an empty disk.
+Joiner& FaultWorld::bring_pilot(const std::string& node, const std::string& token) {
+  const PilotSettings& settings = habits_.joining->pilots->settings;
+  NodeSpec spec{node, fmt::format("10.1.0.{}", ++brought_), "slurm", 64, 1ULL << 38, {}};
+  spec.slots.resize(settings.cpus, SlotSpec{SlotKind::cpu, "cpu", "", 0, true, ""});
+  spec.machine = fmt::format("pilot-{}", brought_);
+  FaultyMachine& machine = build_machine(std::move(spec), fmt::format("pilot {}", brought_));
+  const Joiner::Habits habits{habits_.joining->lifetime / kLooksOfALife};
+  Joiner& joiner = joiners_.emplace_back(scene_, *gate_, machine, habits);
+  if (scene_.calm) machine.calm();
+  machine.start();
+  joiner.begin();
+  joiner.paste(token);
+  return joiner;
 }
 
 void FaultWorld::connect() {
@@ -160,6 +200,7 @@ void FaultWorld::connect() {
     for (FaultyMachine& machine : machines_)
       if (!machine.joins()) machine.link().set_server(end);
     if (gate_) gate_->set_server(controller, end);
+    if (pilots_) pilots_->set_server(controller, server_.clock());
     people_->set_server(controller);
   });
   server_.on_send([this](const ServerFrame& frame) {
@@ -178,6 +219,8 @@ FaultReport FaultWorld::run() {
   for (FaultyMachine& machine : machines_) machine.start();
   if (gate_) gate_->begin();
   if (keepers_) keepers_->begin();
+  if (slurm_) slurm_->begin();
+  if (pilots_) pilots_->begin();
   people_->begin();
   if (options_.misfortunes) misfortunes_.begin();
   if (strangers_) strangers_->begin();
@@ -186,6 +229,7 @@ FaultReport FaultWorld::run() {
   if (server_.controller() != nullptr && ledger.faults().empty()) {
     server_.check_rest();
     if (keepers_) keepers_->check_rest();
+    if (slurm_) slurm_->check_rest();
     if (has_claims()) ledger.wrong(scene_.queue.now(), "a claim was not discarded");
   }
   return report();
@@ -203,8 +247,8 @@ void FaultWorld::run_events() {
 }
 
 bool FaultWorld::has_claims() const {
-  return std::ranges::any_of(machines_, [this](const FaultyMachine& machine) {
-    return &machine != copy_ && machine.host().claim_count() > 0;
+  return std::ranges::any_of(machines_, [](const FaultyMachine& machine) {
+    return !machine.is_off() && machine.host().claim_count() > 0;
   });
 }
 
@@ -213,6 +257,7 @@ bool FaultWorld::at_rest() const {
   if (!scene_.calm || server == nullptr || !people_->done() || scene_.ledger.alive() > 0)
     return false;
   if (keepers_ && !keepers_->done()) return false;
+  if (slurm_ && !(slurm_->is_empty() && pilots_->is_empty())) return false;
   return !has_claims() && server->state().queue().empty();
 }
 
@@ -223,6 +268,8 @@ void FaultWorld::heal() {
   for (FaultyMachine& machine : machines_) machine.calm();
   if (gate_) server_.set_clock_right();
   if (keepers_) keepers_->calm();
+  if (slurm_) slurm_->calm();
+  if (pilots_) pilots_->calm();
   people_->calm();
 }
 

@@ -77,6 +77,7 @@ class FaultyHost final : public agent::Host {
   void calm();
 
   [[nodiscard]] std::size_t claim_count() const { return workers_.size(); }
+  [[nodiscard]] int boots() const { return boots_; }
   // Somebody is alive there.
   [[nodiscard]] bool has_workers() const;
 

@@ -37,7 +37,7 @@ void FaultyMachine::begin() {
 }
 
 void FaultyMachine::start_agent() {
-  if (agent_ || off_ || (may_begin_ && !may_begin_())) return;
+  if (agent_ || off_ || ended_ || (may_begin_ && !may_begin_())) return;
   scene_.ledger.note("agent starts", name_);
   clock_.start_process();
   agent_ = std::make_unique<agent::Agent>(host_);
@@ -86,6 +86,7 @@ void FaultyMachine::set_timer() {
 }
 
 void FaultyMachine::reconnect() {
+  if (scrapped_) return;
   link_.connect();
   host_.hold_leases(link_.carries());
   scene_.queue.after(100ms + scene_.up_to(1s), [this] { reconnect(); });
@@ -119,6 +120,16 @@ void FaultyMachine::switch_off() {
   host_.reboot();
   link_.vanish();
   stop_agent({});
+}
+
+void FaultyMachine::end_agent() {
+  ended_ = true;
+  stop_agent({});
+}
+
+void FaultyMachine::scrap() {
+  switch_off();
+  ended_ = scrapped_ = true;
 }
 
 void FaultyMachine::switch_on() {

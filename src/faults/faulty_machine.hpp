@@ -54,6 +54,11 @@ class FaultyMachine {
   void switch_off();
   void switch_on();
   [[nodiscard]] bool is_off() const { return off_; }
+  // Its agent ends for good; its workers do what they did.
+  void end_agent();
+  // It is switched off for good.
+  void scrap();
+  [[nodiscard]] bool is_scrapped() const { return scrapped_; }
   // Sometimes the connection survives it.
   void cut_for(FaultyLink::Cut cut, Duration span);
   void set_clock();
@@ -75,7 +80,7 @@ class FaultyMachine {
   const std::string name_;
   const std::string id_;
   std::function<bool()> may_begin_;
-  bool off_ = false;
+  bool off_ = false, ended_ = false, scrapped_ = false;
   Time clock_set_at_;
   SetClock clock_;
   FaultyHost host_;

@@ -27,6 +27,11 @@ class FaultyServer {
   // Called with each frame that it sends.
   void on_send(std::function<void(const ServerFrame&)> send) { send_ = std::move(send); }
 
+  // Nodes that somebody may bring, as the server asks for them.
+  void on_coming(std::function<ComingNodes()> coming) { options_.coming = std::move(coming); }
+  // Of its machine, as its program reads it.
+  [[nodiscard]] Clock& clock() { return clock_; }
+
   void start();
   // nullptr: it is down.
   [[nodiscard]] const Controller* controller() const;

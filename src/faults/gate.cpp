@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "plan/draining.hpp"
+
 namespace paceline::faults {
 namespace {
 
@@ -96,6 +98,13 @@ Result<std::string> Gate::invite(std::uint32_t uses, Duration holds) {
   return token;
 }
 
+// Of a pilot: until it is over.
+std::string Gate::new_token(std::uint32_t uses) {
+  auto token = fmt::format("token-{}", ++tokens_);
+  watch_.invited(token, uses, WallTime::max());
+  return token;
+}
+
 Result<void> Gate::revoke(const std::string& token) {
   if (controller_ == nullptr) return nobody_answers();
   const auto gone = book_->revoke(invitations_.at(token));
@@ -114,12 +123,27 @@ Result<void> Gate::remove(const std::string& node, bool is_off) {
     return {};
   }
   if (!is_node(node)) watch_.removal_in_doubt(node);
+  scene_.ledger.note("node not removed", gone.error().message);
   return fail(gone.error());
+}
+
+bool Gate::say_off(const std::string& node) {
+  if (controller_ == nullptr) return false;
+  const Node* known = controller_->state().find_node(node);
+  if (!is_node(node) && (known == nullptr || jobs_on(controller_->state(), *known).empty()))
+    return true;
+  (void)remove(node, true);
+  return false;
 }
 
 bool Gate::is_node(const std::string& node) const {
   const auto known = disk_.nodes.find(node);
   return known != disk_.nodes.end() && !known->second.removed_at;
+}
+
+bool Gate::drains(const std::string& node) const {
+  const Node* known = controller_ == nullptr ? nullptr : controller_->state().find_node(node);
+  return known != nullptr && known->drains();
 }
 
 // ---- what programs ask ----

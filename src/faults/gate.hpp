@@ -48,15 +48,28 @@ class Gate {
   void begin() { tick(); }
   // The server came up, or went down with nullptrs.
   void set_server(Controller* controller, ServerEnd* end);
-  [[nodiscard]] Controller* controller() const { return controller_; }
+
+  // ---- what the keeper of pilots needs. REQUIRES: it is up ----
+  [[nodiscard]] NodeBook& book() { return *book_; }
+  void cut(std::string_view node) { drop_all(node); }
+  Result<void> count_off(std::string_view node, std::string_view by) {
+    return server_.count_off(node, by);
+  }
+  // One that somebody is invited by, so many times.
+  std::string new_token(std::uint32_t uses);
 
   // ---- what people say to the server. Errors: also unavailable: it is down ----
   // The token.
   Result<std::string> invite(std::uint32_t uses, Duration holds);
   Result<void> revoke(const std::string& token);
   Result<void> remove(const std::string& node, bool is_off);
+  // The same of one whose machine is off, again and again. True: as far as the server says, nothing of any job
+  // is there, and it is no node.
+  bool say_off(const std::string& node);
   // Who joined and was not removed.
   [[nodiscard]] bool is_node(const std::string& node) const;
+  // As the server says, nothing starts there any more.
+  [[nodiscard]] bool drains(const std::string& node) const;
 
   // ---- what programs of machines ask, over the network. It is answered later, or not at all: then
   // unavailable ----

@@ -100,6 +100,7 @@ bool Joiner::accept(const Paper& paper) {
 // ---- another certificate ----
 
 void Joiner::look() {
+  if (machine_.is_scrapped()) return;
   scene_.queue.after(habits_.look_every, [this] { look(); });
   if (!machine_.runs() || !paper_) return there_since_.reset();
   if (!there_since_) there_since_ = scene_.queue.now();

@@ -38,7 +38,7 @@ void NodeWatch::joined(const std::string& token, const Newcomer& as, std::uint64
   if (!same && node.serial != 0 && !node.removed && !node.in_doubt)
     wrong(as.id + " is a node already, and another one joins as it");
   scene_.ledger.note(again ? "node joins, told again" : "node joins", as.id);
-  node = {serial, as.key, false, false};
+  node = {serial, as.key, false, by.until == WallTime::max()};
 }
 
 void NodeWatch::refused(const std::string& node, std::uint64_t serial) {

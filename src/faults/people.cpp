@@ -9,8 +9,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kAnswerWithin = 5s;  // then they ask again
-constexpr Duration kDrainSoon = 2min;   // drains begin and end so soon at the latest
+constexpr Duration kAnswerWithin = 5s;     // then they ask again
+constexpr Duration kDrainSoon = 2min;      // drains begin and end so soon at the latest
+constexpr const char* kBrought = "slurm";  // a label of nodes that Slurm brings
 
 std::string_view word(Request request) {
   switch (request) {
@@ -112,6 +113,7 @@ void People::change_range() {
 // One that has an order already gets another, or none.
 void People::meddle_with_nodes() {
   const auto& nodes = server_->state().nodes();
+  if (nodes.empty()) return;
   const Node& node = nodes[rng_.below(nodes.size())];
   const std::string name = node.spec.name;
   if (node.drain && rng_.chance(0.7))
@@ -125,7 +127,7 @@ void People::meddle_with_nodes() {
 
 void People::undrain_all() {
   for (const Node& node : server_->state().nodes())
-    if (node.drain)
+    if (node.drain && !node.spec.labels.contains(kBrought))
       server_->drains().undrain(node.spec.name, account(kPeople), [](const Result<void>&) {});
 }
 

@@ -13,7 +13,9 @@ using namespace std::chrono_literals;
 constexpr Duration kHearOut = 5s;
 constexpr Duration kLeaseMin = 20s, kLeaseMore = 2min;
 constexpr double kTwins = 0.2;
-constexpr double kJoining = 0.8, kCopies = 0.4;
+constexpr double kJoining = 0.8, kCopies = 0.4, kPilots = 0.5;
+constexpr Duration kPilotLimitMin = 4min, kPilotLimitMore = 6min;
+constexpr Duration kIdleMin = 20s, kIdleMore = 2min;
 constexpr Duration kLifetimeMin = 2min, kLifetimeMore = 10min;
 constexpr double kPortsTold = 0.7;  // worlds whose machines tell of few ports
 constexpr std::uint32_t kBlocksMin = 14, kUnevenBlocks = 2;
@@ -91,6 +93,21 @@ void draw_ports_told(WorldHabits& world, Rng rng) {
   if (rng.chance(kPortsTold)) world.ports = Rng(rng.next());
 }
 
+void draw_pilots(JoiningHabits& joining, Duration lease) {
+  PilotHabits pilots{Rng(joining.rng.next()), {}, 1};
+  Rng& rng = pilots.rng;
+  if (!rng.chance(kPilots)) return;
+  const auto nodes_max = static_cast<std::uint32_t>(rng.between(1, 3));
+  pilots.hosts = nodes_max + static_cast<std::uint32_t>(rng.below(2));
+  pilots.settings = {.nodes_max = nodes_max,
+                     .time = kPilotLimitMin + Duration{rng.between(0, kPilotLimitMore.count())},
+                     .cpus = static_cast<std::uint32_t>(rng.between(2, 4)),
+                     .idle = kIdleMin + Duration{rng.between(0, kIdleMore.count())},
+                     .lease = lease,
+                     .look_every = std::chrono::seconds{rng.between(1, 15)}};
+  joining.pilots = pilots;
+}
+
 void draw_joining(WorldHabits& world, Rng rng) {
   if (!rng.chance(kJoining)) return;
   JoiningHabits joining{Rng(rng.next())};
@@ -101,6 +118,7 @@ void draw_joining(WorldHabits& world, Rng rng) {
   joining.lifetime = kLifetimeMin + Duration{rng.between(0, kLifetimeMore.count())};
   world.twin = false;  // a name is one machine's, where machines join
   if (!world.lease) world.lease = kLeaseMin + Duration{rng.between(0, kLeaseMore.count())};
+  draw_pilots(joining, *world.lease);
   world.joining = joining;
 }
 

@@ -8,15 +8,23 @@
 #include "base/rng.hpp"
 #include "faults/fault_options.hpp"
 #include "scheduler/controller.hpp"
+#include "slurm/settings.hpp"
 
 namespace paceline::faults {
 
 // In all; the ports that all machines have in common are enough for any gang nevertheless.
 inline constexpr int kPortsTakenForGood = 2;
 
-// Worlds of these seeds and those above know machines that join, renew, are removed and are copied. Those
-// below are as they were counted before.
+// Worlds of these seeds and those above know machines that join, renew, are removed and are copied, and
+// pilots of Slurm. Those below are as they were counted before.
 inline constexpr std::uint64_t kJoiningSeeds = 20'000'000;
+
+// Of a world to which Slurm brings nodes.
+struct PilotHabits {
+  Rng rng;  // of all that is drawn for it
+  PilotSettings settings;
+  std::uint32_t hosts = 1;  // of Slurm's, each for one pilot at a time
+};
 
 // Of a world whose machines join.
 struct JoiningHabits {
@@ -25,6 +33,7 @@ struct JoiningHabits {
   bool copy = false;         // of the first that joins there is a copy
   std::uint64_t more = 0;    // machines, beside the others
   Duration lifetime{};       // of certificates
+  std::optional<PilotHabits> pilots = {};
 };
 
 struct WorldHabits {

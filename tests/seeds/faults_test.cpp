@@ -8,6 +8,7 @@
 #include "app/faults.hpp"
 #include "faults/fault_json.hpp"
 #include "faults/log_tap.hpp"
+#include "faults/world_habits.hpp"
 #include "support/numbers.hpp"
 
 namespace paceline::faults {
@@ -132,8 +133,62 @@ TEST(Faults, TogetherSeeEveryKindOfTroubleAndEveryEnd) {
   }
 }
 
+// ---- machines that join, and nodes that Slurm brings ----
+
+std::uint64_t joining_seeds() { return seeds() / 2; }
+
+const FaultStudy& joining_study() {
+  static const FaultStudy all = run_faults(
+      {kJoiningSeeds + 1, kJoiningSeeds + joining_seeds(), std::thread::hardware_concurrency()},
+      fault_kit(), {});
+  return all;
+}
+
+TEST(Faults, OfMachinesThatJoinLoseNothingAndStartNothingTwice) {
+  for (const FailedSeed& failed : joining_study().failed) {
+    for (const auto& fault : failed.faults) ADD_FAILURE() << "seed " << failed.seed << " " << fault;
+    ADD_FAILURE() << "again with: " << replay_command(failed.seed);
+  }
+  EXPECT_EQ(joining_study().failures, 0U);
+}
+
+constexpr Often kHappensToThoseThatJoin[] = {
+    {"node joins", 1},
+    {"node joins, told again", 2},
+    {"join refused", 2},
+    {"line pasted once more", 2},
+    {"certificate renewed", 1},
+    {"node turned away", 1},
+    {"node not heard any more", 2},
+    {"agent hears nothing", 5},
+    {"node removed", 1},
+    {"node removed, whose machine is off", 2},
+    {"copy of a machine comes", 4},
+    // ---- to pilots ----
+    {"pilot asked for", 1},
+    {"pilot starts", 1},
+    {"pilot ends", 1},
+    {"Slurm's node fails", 10},
+    {"Slurm forgets a pilot", 2},
+    {"Slurm's controller is away", 1},
+    {"Slurm has every node back", 10},
+};
+
+TEST(Faults, OfMachinesThatJoinAreOfEveryKind) {
+  for (const auto& [what, each] : kHappensToThoseThatJoin) {
+    const auto found = joining_study().happened.find(what);
+    const std::uint64_t times = found == joining_study().happened.end() ? 0 : found->second;
+    EXPECT_GE(times, joining_seeds() / each) << what;
+  }
+}
+
 TEST(Faults, AreTheSameForTheSameSeedOnAnyThread) {
   EXPECT_EQ(run(kSeedsAgain, 1).digest, run(kSeedsAgain, 2).digest);
+  const auto joining = [](unsigned threads) {
+    return run_faults({kJoiningSeeds + 1, kJoiningSeeds + kSeedsAgain, threads}, fault_kit(), {})
+        .digest;
+  };
+  EXPECT_EQ(joining(1), joining(2));
   EXPECT_NE(run(1, 1).digest, run_faults({2, 2, 1}, fault_kit(), {}).digest);
 }
 
