@@ -14,7 +14,9 @@ constexpr Duration kSlurmTakes = 2s;  // for a command, at most
 constexpr Duration kSoon = 1s;
 constexpr Duration kMindLasts = 5min;
 constexpr Duration kCalmLimitAfter = 10min, kCalmLimit = 2h;
+constexpr Duration kCalmNodesAfter = 1h;
 constexpr std::uint32_t kCalmNodesMore = 8;
+constexpr std::string_view kRack = "slurm";  // of pilots
 
 }  // namespace
 
@@ -30,10 +32,42 @@ void PilotDesk::calm() {
   // A job that needs longer than a pilot lasts, or more nodes than may be, would wait for ever.
   scene_.queue.after(kCalmLimitAfter, [this] {
     settings_.time = kCalmLimit;
+    slurm_.extend(kCalmLimit, 0);
+    connect();
+  });
+  scene_.queue.after(kCalmNodesAfter, [this] {
+    check_waiting();
     settings_.nodes_max += kCalmNodesMore;
     slurm_.extend(kCalmLimit, kCalmNodesMore);
     connect();
   });
+}
+
+// By then nothing else runs. Where all that wait fit in nodes that may be asked for, nobody waits.
+void PilotDesk::check_waiting() {
+  if (controller_ == nullptr) return;
+  std::optional<JobId> waits;
+  for (const auto& key : controller_->state().queue()) {
+    const Job& job = controller_->state().job(key.job);
+    if (job.state != JobState::pending) continue;
+    if (job.slots(job.range.want) > slots_to_be_had(job)) return;
+    waits = job.id;
+  }
+  if (waits)
+    scene_.ledger.wrong(scene_.queue.now(),
+                        fmt::format("job {} waits for nodes that may be asked for", waits->value));
+}
+
+// In pieces that each stay on one node.
+std::int32_t PilotDesk::slots_to_be_had(const Job& job) const {
+  const std::int32_t piece = job.spec->slots_per_worker * job.spec->mesh.tensor;
+  const auto within = [&](std::size_t slots) {
+    return static_cast<std::int32_t>(slots) / piece * piece;
+  };
+  std::int32_t most = static_cast<std::int32_t>(settings_.nodes_max) * within(settings_.cpus);
+  for (const Node& node : controller_->state().nodes())
+    if (node.up && node.spec.rack != kRack) most += within(node.spec.slots.size());
+  return most;
 }
 
 void PilotDesk::connect() {

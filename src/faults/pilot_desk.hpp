@@ -35,6 +35,8 @@ class PilotDesk {
   PilotKeeper::Answer tell(const PilotKeeper::Request& request);
   void look_in(Duration span);
   void change_mind();
+  void check_waiting();
+  [[nodiscard]] std::int32_t slots_to_be_had(const Job& job) const;
   void connect();
   // Unless the server goes down before.
   void later(Duration span, std::function<void()> what);
