@@ -278,9 +278,9 @@ void FaultySlurm::forget(Job& job) {
   ++job.version;
   job.listed = false;
   job.limit_at.reset();
+  job.lost = true;
   if (waits(job.pilot)) return ended(job, "CANCELLED");
   job.pilot.state = PilotState::ending;
-  job.lost = true;
   later(job, up_to(kLostFor), [this](Job& it) { ended(it, "CANCELLED"); });
 }
 

@@ -67,7 +67,11 @@ std::string sentences(const Error& error) {
 }  // namespace
 
 PilotKeeper::PilotKeeper(Clock& clock, Controller& controller, Ways ways)
-    : clock_(clock), controller_(controller), ways_(std::move(ways)), pause_(kPauseMin) {}
+    : clock_(clock),
+      controller_(controller),
+      ways_(std::move(ways)),
+      began_(clock.now()),
+      pause_(kPauseMin) {}
 
 void PilotKeeper::serve(PilotSettings settings, bool leaving) {
   settings_ = std::move(settings);
@@ -145,12 +149,14 @@ PilotKeeper::Turn PilotKeeper::take(const Result<std::vector<Pilot>>& listed) {
   return turn;
 }
 
-// Every pilot that is not counted over yet, in the order of their invitations.
+// Every pilot that is not counted over yet, in the order of their invitations. What a server asked for just
+// before it died may still be on its way, whatever the clock that it left shows now.
 std::vector<KnownPilot> PilotKeeper::known(const std::vector<Pilot>& listed) {
   std::map<std::uint32_t, KnownPilot> all;
   const auto& book = ways_.book;
   for (const auto& [id, invitation] : book.invitations())
-    if (is_pilots(invitation.place)) all[id].asked_for = controller_.wall() - invitation.made_at;
+    if (is_pilots(invitation.place))
+      all[id].asked_for = std::min(controller_.wall() - invitation.made_at, clock_.now() - began_);
   for (const auto& [name, node] : book.nodes())
     if (is_pilots(node.place) && !node.removed_at)
       all[node.invitation].asked_for = controller_.wall() - node.joined_at;

@@ -116,6 +116,7 @@ class PilotKeeper {
   Clock& clock_;
   Controller& controller_;
   Ways ways_;
+  Time began_;
   std::optional<PilotSettings> settings_;
   bool leaving_ = false, proven_ = false;
   std::vector<KnownPilot> pilots_;       // as of the last look

@@ -136,6 +136,18 @@ TEST_F(PilotKeeperTest, WhatWaitsIsAskedForByAnInvitation) {
   EXPECT_THAT(look({}).requests, IsEmpty()) << "it comes";
 }
 
+TEST_F(PilotKeeperTest, WhatAServerAskedForBeforeItDiedMayBeOnItsWay) {
+  submit(2);
+  ASSERT_EQ(look({}).requests.size(), 1U);
+  clock_.advance(2 * kListedWithin);
+  open();
+  EXPECT_THAT(look({}).requests, IsEmpty()) << "however long it was away, by its clock";
+  clock_.advance(kListedWithin + std::chrono::seconds{1});
+  look({});
+  look({});
+  EXPECT_EQ(book_.invitations().count(2), 1U) << "it never came";
+}
+
 TEST_F(PilotKeeperTest, MachinesThatJoinedCountBesideWhatPilotsBring) {
   comes_up("box", 2);
   comes_up("gpu-3", 2);
