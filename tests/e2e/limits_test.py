@@ -81,8 +81,8 @@ ELSEWHERE = {
     "files on their way to the server": "src/ship/store_test.cpp ShipStoreTest.OfFilesThatAreNotWholeAUserHasFew",
     "a ship on its way to a node": "src/link/ship_fetcher_test.cpp ShipFetcherTest.NotMoreIsOnItsWayThanMay",
     "a request to join": "src/api/routes_joining_test.cpp JoiningTest.BadWishesUseNothingUp",
-    "invitations of machines": "src/api/node_book_test.cpp NodeBookTest.InvitationsAreBounded",
-    "nodes that joined": "src/api/node_book_test.cpp NodeBookTest.NodesAreBounded",
+    "invitations of machines": "src/api/node_book_file_test.cpp NodeBookFileTest.InvitationsAreBounded",
+    "nodes that joined": "src/api/node_book_file_test.cpp NodeBookFileTest.NodesAreBounded",
 }
 
 
