@@ -7,21 +7,17 @@
 #include <fstream>
 
 #include "files/temp_folder_testing.hpp"
+#include "joining/node_book_testing.hpp"
 #include "trust/authority.hpp"
 
 namespace paceline {
 namespace {
 
+using testing::digest_of;
 using ::testing::HasSubstr;
-
-constexpr WallTime kInvitedAt = wall_from_us(1'763'636'100'000'000);
-constexpr Duration kHour = std::chrono::hours{1};
-
-std::string digest_of(char c) { return std::string(64, c); }
-
-Newcomer machine(std::string id, char key = '1') {
-  return {.id = id, .machine = "machine of " + id, .key = digest_of(key)};
-}
+using testing::kInvitedAt;
+using testing::kInvitedFor;
+using testing::machine;
 
 class NodeBookFileTest : public ::testing::Test {
  protected:
@@ -35,7 +31,7 @@ class NodeBookFileTest : public ::testing::Test {
     return {.digest = digest_of(c),
             .made_by = "root",
             .made_at = kInvitedAt,
-            .expires_at = kInvitedAt + kHour,
+            .expires_at = kInvitedAt + kInvitedFor,
             .uses_left = uses,
             .place = {.rack = "r1", .network_switch = "s1", .labels = {{"disk", "nvme"}}}};
   }
@@ -62,7 +58,7 @@ class NodeBookFileTest : public ::testing::Test {
 TEST_F(NodeBookFileTest, KeepsAllOverARestart) {
   NodeBook book = joined();
   ASSERT_TRUE(book.join(digest_of('a'), machine("gpu-4"), kInvitedAt));
-  ASSERT_TRUE(book.remove("gpu-4", kInvitedAt + kHour));
+  ASSERT_TRUE(book.remove("gpu-4", kInvitedAt + kInvitedFor));
   ASSERT_TRUE(book.heard("gpu-3", "boot-1"));
   NodeBook again = open();
   EXPECT_EQ(again.invitations(), book.invitations());

@@ -3,21 +3,17 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "joining/node_book_testing.hpp"
 #include "trust/authority.hpp"
 
 namespace paceline {
 namespace {
 
+using testing::digest_of;
 using ::testing::HasSubstr;
-
-constexpr WallTime kInvitedAt = wall_from_us(1'763'636'100'000'000);
-constexpr Duration kHour = std::chrono::hours{1};
-
-std::string digest_of(char c) { return std::string(64, c); }
-
-Newcomer machine(std::string id, char key = '1') {
-  return {.id = id, .machine = "machine of " + id, .key = digest_of(key)};
-}
+using testing::kInvitedAt;
+using testing::kInvitedFor;
+using testing::machine;
 
 class NodeBookTest : public ::testing::Test {
  protected:
@@ -33,7 +29,7 @@ class NodeBookTest : public ::testing::Test {
     return {.digest = digest_of(c),
             .made_by = "root",
             .made_at = kInvitedAt,
-            .expires_at = kInvitedAt + kHour,
+            .expires_at = kInvitedAt + kInvitedFor,
             .uses_left = uses,
             .place = {.rack = "r1", .network_switch = "s1", .labels = {{"disk", "nvme"}}}};
   }
@@ -73,8 +69,9 @@ TEST_F(NodeBookTest, UnknownExpiredAndUsedUpAreToldApart) {
     return serial.error().message;
   };
   EXPECT_THAT(refused('b', kInvitedAt), HasSubstr("doesn't know this join token"));
-  EXPECT_THAT(refused('a', kInvitedAt + kHour), HasSubstr("expired at 2025-11-20 11:55:00 UTC"));
-  ASSERT_TRUE(book.join(digest_of('a'), machine("gpu-3"), kInvitedAt + kHour - Duration{1}));
+  EXPECT_THAT(refused('a', kInvitedAt + kInvitedFor),
+              HasSubstr("expired at 2025-11-20 11:55:00 UTC"));
+  ASSERT_TRUE(book.join(digest_of('a'), machine("gpu-3"), kInvitedAt + kInvitedFor - Duration{1}));
   EXPECT_THAT(refused('a', kInvitedAt), HasSubstr("was used up"));
   ASSERT_TRUE(book.revoke(1));
   EXPECT_THAT(refused('a', kInvitedAt), HasSubstr("doesn't know this join token"));
@@ -121,7 +118,7 @@ TEST_F(NodeBookTest, AMachineHasOneName) {
 
 TEST_F(NodeBookTest, ARemovedNodeIsNotTakenAndItsNameIsFree) {
   NodeBook book = joined();
-  const auto removed = book.remove("gpu-3", kInvitedAt + kHour);
+  const auto removed = book.remove("gpu-3", kInvitedAt + kInvitedFor);
   ASSERT_TRUE(removed);
   EXPECT_EQ(removed->serial, 1U);
   const auto refused = book.known("gpu-3", 1);
@@ -148,7 +145,7 @@ TEST_F(NodeBookTest, ForgetsWhatCanMatterNoMore) {
   NodeBook book = joined();
   ASSERT_TRUE(book.remove("gpu-3", kInvitedAt));
   auto later = invitation('b', 10);
-  later.made_at = later.expires_at = kInvitedAt + kHour + NodeBook::kToldExpired;
+  later.made_at = later.expires_at = kInvitedAt + kInvitedFor + NodeBook::kToldExpired;
   later.expires_at += kCertificateLifetime * 2;
   ASSERT_TRUE(book.invite(later));
   EXPECT_TRUE(book.invitations().contains(1));
@@ -158,8 +155,8 @@ TEST_F(NodeBookTest, ForgetsWhatCanMatterNoMore) {
   EXPECT_FALSE(book.invitations().contains(1));
   ASSERT_TRUE(book.join(digest_of('b'), machine("gpu-4"), kInvitedAt + kCertificateLifetime));
   EXPECT_TRUE(book.nodes().contains("gpu-3")) << "a certificate of it may still hold";
-  ASSERT_TRUE(
-      book.join(digest_of('b'), machine("gpu-5"), kInvitedAt + kCertificateLifetime + 25 * kHour));
+  ASSERT_TRUE(book.join(digest_of('b'), machine("gpu-5"),
+                        kInvitedAt + kCertificateLifetime + 25 * kInvitedFor));
   EXPECT_FALSE(book.nodes().contains("gpu-3"));
 }
 

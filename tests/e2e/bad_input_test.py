@@ -40,6 +40,7 @@ SUBMISSIONS = [
     (["--priority", "101"], 64, "is not a whole number from 0 to 100"),
     (["--retry", "-1"], 64, "is not a whole number from 0"),
     (["--on-disconnect", "maybe"], 64, "is nothing to do without a server"),
+    (["--checkpoint-store", "maybe"], 64, "is nowhere to keep checkpoints"),
     (["--elastic", "maybe"], 64, "is no way to be elastic"),
     (["--target", "accuracy"], 64, "is not a target"),
     (["--max-duration", "0"], 64, "is not a duration"),

@@ -170,20 +170,21 @@ class GangsTest(unittest.TestCase):
         hurry.touch()
         self.expect_the_same(gang)
 
-    def test_deaths(self):
-        def acts(gang):
-            gang.kill(2)
-            self.until(gang, 3)
-            gang.kill(0)
-            self.until(gang, 3)
-            gang.resize([0, 1], 2)
-            self.until(gang, 3)
-            gang.kill(1, 3)
-            self.until(gang, 3)
+    def deaths(self, gang):
+        """One after the other, two at once, and newcomers in between."""
+        gang.kill(2)
+        self.until(gang, 3)
+        gang.kill(0)
+        self.until(gang, 3)
+        gang.resize([0, 1], 2)
+        self.until(gang, 3)
+        gang.kill(1, 3)
+        self.until(gang, 3)
 
+    def test_deaths(self):
         for options in (("carries",), ("max_local=4", "evaluates=2")):
             with self.subTest(options=options):
-                gang = self.after(4, acts, *options)
+                gang = self.after(4, self.deaths, *options)
                 carried = [re.findall(r"^CARRIED (\d+) (.*)$", each.output(), re.M) for each in gang.ranks]
                 expected = [(str(STEPS), f"{STEPS} {STEPS} {STEPS} in generation 1")] if "carries" in options else []
                 self.assertEqual(carried, [expected] * len(gang.ranks))
@@ -303,16 +304,7 @@ class GangsTest(unittest.TestCase):
                 self.after(2, acts, *options)
 
     def test_exact_through_deaths(self):
-        def acts(gang):
-            gang.kill(2)
-            self.until(gang, 3)
-            gang.kill(0)
-            self.until(gang, 3)
-            gang.resize([1, 0], 2)
-            self.until(gang, 3)
-            gang.kill(1, 3)
-
-        self.after(4, acts, *EXACT)
+        self.after(4, self.deaths, *EXACT)
 
     def test_exact_where_a_rank_dies_at_any_place_of_a_step(self):
         for where in (1, 2, 3, 4):

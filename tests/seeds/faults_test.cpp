@@ -3,6 +3,7 @@
 // and script/faults looks for more of them.
 #include <gtest/gtest.h>
 
+#include <span>
 #include <thread>
 
 #include "app/faults.hpp"
@@ -29,12 +30,16 @@ const FaultStudy& study() {
   return all;
 }
 
-TEST(Faults, LoseNothingAndStartNothingTwice) {
-  for (const FailedSeed& failed : study().failed) {
+void expect_none_failed(const FaultStudy& study) {
+  for (const FailedSeed& failed : study.failed) {
     for (const auto& fault : failed.faults) ADD_FAILURE() << "seed " << failed.seed << " " << fault;
     ADD_FAILURE() << "again with: " << replay_command(failed.seed);
   }
-  EXPECT_EQ(study().failures, 0U);
+  EXPECT_EQ(study.failures, 0U);
+}
+
+TEST(Faults, LoseNothingAndStartNothingTwice) {
+  expect_none_failed(study());
   EXPECT_EQ(study().seeds, seeds());
   EXPECT_GE(study().jobs, 30 * seeds());
 }
@@ -125,12 +130,16 @@ constexpr Often kHappens[] = {
     {"TIMEOUT", 25},
 };
 
-TEST(Faults, TogetherSeeEveryKindOfTroubleAndEveryEnd) {
-  for (const auto& [what, each] : kHappens) {
-    const auto found = study().happened.find(what);
-    const std::uint64_t times = found == study().happened.end() ? 0 : found->second;
-    EXPECT_GE(times, seeds() / each) << what;
+void expect_happened(const FaultStudy& study, std::uint64_t seeds, std::span<const Often> kinds) {
+  for (const auto& [what, each] : kinds) {
+    const auto found = study.happened.find(what);
+    const std::uint64_t times = found == study.happened.end() ? 0 : found->second;
+    EXPECT_GE(times, seeds / each) << what;
   }
+}
+
+TEST(Faults, TogetherSeeEveryKindOfTroubleAndEveryEnd) {
+  expect_happened(study(), seeds(), kHappens);
 }
 
 // ---- machines that join, and nodes that Slurm brings ----
@@ -145,11 +154,7 @@ const FaultStudy& joining_study() {
 }
 
 TEST(Faults, OfMachinesThatJoinLoseNothingAndStartNothingTwice) {
-  for (const FailedSeed& failed : joining_study().failed) {
-    for (const auto& fault : failed.faults) ADD_FAILURE() << "seed " << failed.seed << " " << fault;
-    ADD_FAILURE() << "again with: " << replay_command(failed.seed);
-  }
-  EXPECT_EQ(joining_study().failures, 0U);
+  expect_none_failed(joining_study());
 }
 
 constexpr Often kHappensToThoseThatJoin[] = {
@@ -175,11 +180,7 @@ constexpr Often kHappensToThoseThatJoin[] = {
 };
 
 TEST(Faults, OfMachinesThatJoinAreOfEveryKind) {
-  for (const auto& [what, each] : kHappensToThoseThatJoin) {
-    const auto found = joining_study().happened.find(what);
-    const std::uint64_t times = found == joining_study().happened.end() ? 0 : found->second;
-    EXPECT_GE(times, joining_seeds() / each) << what;
-  }
+  expect_happened(joining_study(), joining_seeds(), kHappensToThoseThatJoin);
 }
 
 TEST(Faults, AreTheSameForTheSameSeedOnAnyThread) {
