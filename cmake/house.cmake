@@ -36,7 +36,7 @@ function(paceline_precompile target)
   endif()
 endfunction()
 
-# Compiles `sources` of a target eight at a time, with the precompiled headers of `from`. Files of two folders are never
+# Compiles `sources` of a target several at a time, with the precompiled headers of `from`. Files of two folders are never
 # compiled as one.
 function(paceline_compile target from sources)
   get_target_property(type ${target} TYPE)

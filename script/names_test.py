@@ -10,9 +10,10 @@ import sys
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+COMPILED = "src", "tests", "runtime/cpp/src"  # whose files are compiled several as one
 TYPE = re.compile(r"^(?:struct|class|enum(?: class)?) (\w+)\b(?!;)|^using (\w+) =", re.M)
 VARIABLE = re.compile(r"^(?:inline )?(?:constexpr|const|thread_local|static) [^()\n=]*?\b(\w+)(?:\[[^]]*\])?\s*(?:=|\{|;)", re.M)
-MORE = re.compile(r",\s*(k[A-Z]\w*) =")
+MORE = re.compile(r",\s*(k[A-Z]\w*)\s*(?:=|\{)")
 FUNCTION = re.compile(r"^(?!constexpr k|return|using|struct|class|enum|namespace|template|static_assert)"
                       r"\w[\w:<>,&*\[\] ]*?[ &*](\w+)\(([^;{}]*?)\)(?: const)?(?: noexcept)? \{", re.M)
 DECLARED = re.compile(r"^(?!return|using|struct|class|enum|namespace|template|static_assert|friend)\w[\w:<>,&*\[\] ]*?[ &*](\w+)\(", re.M)
@@ -76,8 +77,8 @@ def clashes(files, headers):
             where[name].append((path, kind))
     public = collections.defaultdict(list)
     for path, text in included(files, headers).items():
-        for match in re.finditer(r"^(?:struct|class|enum(?: class)?) (\w+)\b(?!;)|^using (\w+) =", text, re.M):
-            public[match.group(1) or match.group(2)].append(path)
+        for match in re.finditer(r"^(?:struct|class|enum(?: class)?) (\w+)\b(?!;)|^using (\w+) =|^inline constexpr [^=({\n]*\b(\w+)\s*[={(]", text, re.M):
+            public[match.group(1) or match.group(2) or match.group(3)].append(path)
     declared = {match.group(1): path for path, text in included(files, headers).items() for match in DECLARED.finditer(text)}
     said = []
     for name, places in sorted(where.items()):
@@ -90,7 +91,7 @@ def clashes(files, headers):
         if len(places) > 1 and not (places[0][1].startswith("type using") and len({kind for _, kind in places}) == 1):
             said.append(f"{name} is in {', '.join(path for path, _ in places)}")
         path, kind = places[0]
-        if kind.startswith("type") and name in public:
+        if kind != "function" and name in public:
             said.append(f"{name} of {path} is in {', '.join(public[name])}")
     return said
 
@@ -116,9 +117,9 @@ class Names(unittest.TestCase):
 
     def test_a_files_own_names_are_its_own(self):
         headers = {str(path.relative_to(ROOT / top)): path.read_text()
-                   for top in ("src", "tests") for path in (ROOT / top).rglob("*.hpp")}
+                   for top in COMPILED for path in (ROOT / top).rglob("*.hpp")}
         said = []
-        for top in ("src", "tests"):
+        for top in COMPILED:
             for folder in [ROOT / top, *(path for path in (ROOT / top).rglob("*") if path.is_dir())]:
                 for test in (False, True):
                     files = {str(path.relative_to(ROOT)): path.read_text() for path in folder.glob("*.cpp")

@@ -161,10 +161,10 @@ class Crowd {
   void command() {
     const std::uint32_t uid = anybody();
     if (rng_.chance(0.2)) return command_the_server(uid);
-    static constexpr std::array<std::string_view, 4> kWords = {"cancel", "pause", "resume",
-                                                               "resize"};
+    static constexpr std::array<std::string_view, 4> kJobRequests = {"cancel", "pause", "resume",
+                                                                     "resize"};
     const std::uint32_t job = any_job();
-    const auto target = fmt::format("/v1/jobs/{}/{}", job, one_of(kWords));
+    const auto target = fmt::format("/v1/jobs/{}/{}", job, one_of(kJobRequests));
     const auto body = target.ends_with("resize") ? R"({"workers": 1})" : "";
     const auto answer = world_.ask_later(uid, "POST", target, body);
     expect_fair(uid, target, answer);

@@ -20,7 +20,7 @@ namespace {
 
 using Options = JoinedServer::Options;
 
-constexpr std::size_t kAddressBytesMax = 512;
+constexpr std::size_t kServerAddressMax = 512;
 constexpr std::size_t kPemBytesMax = 64 << 10;
 constexpr std::size_t kNameBytesMax = 63;
 
@@ -33,7 +33,7 @@ IdentityDir identity_in(const std::filesystem::path& directory) {
 }
 
 Result<TcpAddress> read_address(const std::filesystem::path& directory) {
-  const auto text = read_private(address_file(directory), kAddressBytesMax);
+  const auto text = read_private(address_file(directory), kServerAddressMax);
   if (!text) return fail(text.error());
   if (!*text)
     return fail(ErrorCode::data, "The address of this machine's server is not known any more.",

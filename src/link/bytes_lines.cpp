@@ -14,7 +14,7 @@ namespace paceline {
 namespace {
 
 constexpr JsonBounds kBounds{kBytesLineMax, 3, 32};
-constexpr std::size_t kMachineMax = 128;
+constexpr std::size_t kMachineSentMax = 128;
 constexpr std::size_t kTicketMax = 128;
 constexpr std::size_t kSentenceMax = 4 << 10;
 constexpr std::size_t kDigestMax = 64;
@@ -146,7 +146,7 @@ Result<NodeLine> read_hello(const Json& object) {
   std::optional<WallTime> now;
   ObjectReader reader(object, "hello");
   reader.require({"version", "machine", "now"}).whole("version", hello.version, 0, kIdMax);
-  reader.text("machine", hello.machine, kMachineMax).time("now", now);
+  reader.text("machine", hello.machine, kMachineSentMax).time("now", now);
   hello.now = now.value_or(WallTime{});
   return finished<NodeLine>(reader, std::move(hello));
 }

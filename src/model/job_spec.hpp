@@ -77,6 +77,8 @@ struct Mesh {
 // Are the range's sizes whole copies of the model? Errors: invalid.
 Result<void> fits_mesh(const WorkerRange& range, const Mesh& mesh);
 
+inline constexpr std::int32_t kSignalMax = 64;  // the largest number of a signal
+
 // How a stop is announced: the signal, then this long to checkpoint and leave, then SIGKILL.
 struct Notice {
   std::int32_t signal = 15;  // SIGTERM

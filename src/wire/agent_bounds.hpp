@@ -20,7 +20,6 @@ inline constexpr std::size_t kUserNameMax = 256;
 inline constexpr std::size_t kBootIdMax = 128;
 inline constexpr std::size_t kClaimsMax = 65'536;     // that a node holds
 inline constexpr std::size_t kEndMessageMax = 4'096;  // bytes of the sentence about a worker's end
-inline constexpr std::int32_t kSignalMax = 64;
 
 // Cuts what may be cut. Errors: data, too_large, invalid (of labels and places: model/label.hpp).
 Result<void> hold_to_bounds(AgentMessage& message);

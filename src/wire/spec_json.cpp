@@ -14,7 +14,6 @@ constexpr std::size_t kGlobBytesMax = 4096;
 constexpr std::size_t kSpeedsBytesMax = 64 << 10;
 constexpr std::size_t kExpressionBytesMax = 512;
 constexpr std::int32_t kPriorityMax = 100;
-constexpr std::int32_t kSignalMax = 64;
 
 // "2..8@4", or a plain number.
 void read_workers(ObjectReader& reader, JobSpec& spec) {

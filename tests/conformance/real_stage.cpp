@@ -19,7 +19,7 @@
 namespace paceline::conformance {
 namespace {
 
-constexpr auto kPatience = std::chrono::seconds{60};
+constexpr auto kWallPatience = std::chrono::seconds{60};
 constexpr auto kTurn = std::chrono::milliseconds{2};
 constexpr int kFaster = 20;  // than the true time goes that of the agents
 constexpr int kOpensMax = 50;
@@ -67,7 +67,7 @@ bool RealMachine::open() {
 void RealMachine::leave() { host_.reset(); }
 
 void RealMachine::come_back(const std::function<bool()>& ready) {
-  turn_until(ready, kPatience);
+  turn_until(ready, kWallPatience);
   for (int i = 0; i < kOpensMax && !open(); ++i) continue;
   check(host_ != nullptr, "a host begins where nothing is wrong with its machine");
 }
@@ -100,7 +100,7 @@ std::string RealMachine::leftover() {
     left = remains();
     return left.empty();
   };
-  turn_until(tidy, kPatience);
+  turn_until(tidy, kWallPatience);
   return left;
 }
 
@@ -188,7 +188,7 @@ bool RealStage::pass(const std::function<bool()>& condition) {
         step();
         return condition();
       },
-      kPatience);
+      kWallPatience);
 }
 
 }  // namespace paceline::conformance

@@ -13,7 +13,7 @@
 namespace paceline::runtime {
 namespace {
 
-constexpr std::chrono::milliseconds kAskEvery{1'000}, kAnswersWithin{15'000};
+constexpr std::chrono::milliseconds kAskEvery{1'000}, kAnsweredWithin{15'000};
 constexpr int kStartAgain = 75;  // EX_TEMPFAIL of sysexits.h
 
 // What the handler reads and writes.
@@ -22,7 +22,7 @@ std::atomic<bool> trains = false;
 std::atomic<int> noticed = 0;
 static_assert(std::atomic<pid_t>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
 
-void take(int number) {
+void note_notice(int number) {
   if (owner != ::getpid()) {  // what a fork is told is none of the training's business
     ::signal(number, SIG_DFL);
     ::raise(number);
@@ -50,7 +50,7 @@ Attendant::Attendant(std::string socket)
   trains = false;
   noticed = 0;
   struct sigaction action {};
-  action.sa_handler = take;
+  action.sa_handler = note_notice;
   action.sa_flags = SA_RESTART;
   ::sigaction(SIGTERM, &action, &before_);
 }
@@ -83,7 +83,7 @@ void Attendant::work() {
   pollfd waits{ended_.get(), POLLIN, 0};
   while (!should_stop_ && ::poll(&waits, 1, static_cast<int>(kAskEvery.count())) == 0) {
     // No answer: a training does not depend on who watches it.
-    const auto reason = reason_to_stop(socket_, kAnswersWithin, ended_.get());
+    const auto reason = reason_to_stop(socket_, kAnsweredWithin, ended_.get());
     if (reason == "notice")
       noticed = SIGTERM;
     else if (reason && !reason->empty())

@@ -16,6 +16,7 @@
 #include "worker_socket.hpp"
 
 using paceline::runtime::Attendant;
+using paceline::runtime::bad;
 using paceline::runtime::Collectives;
 using paceline::runtime::Elements;
 using paceline::runtime::fail;
@@ -56,10 +57,6 @@ int tell(const Outcome<void>& outcome, paceline_error* error) {
     error->message[count] = '\0';
   }
   return failure.cause;
-}
-
-tl::unexpected<Failure> bad(std::string message) {
-  return fail(PACELINE_BAD_ARGUMENT, -1, std::move(message));
 }
 
 // Exceptions of the standard library: this process is out of memory or threads.

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <utility>
 
 namespace paceline::runtime {
@@ -28,5 +29,10 @@ class Descriptor {
  private:
   int fd_ = -1;
 };
+
+// Of a call on a descriptor that doesn't wait: does the same call, later, have a chance?
+inline bool passes(int reason) {
+  return reason == EAGAIN || reason == EWOULDBLOCK || reason == EINTR;
+}
 
 }  // namespace paceline::runtime

@@ -25,5 +25,9 @@ inline tl::unexpected<Failure> fail(paceline_cause cause, int rank, std::string 
 inline tl::unexpected<Failure> fail(Failure failure) {
   return tl::unexpected<Failure>(std::move(failure));
 }
+// What the caller gave can't be right.
+inline tl::unexpected<Failure> bad(std::string message) {
+  return fail(PACELINE_BAD_ARGUMENT, -1, std::move(message));
+}
 
 }  // namespace paceline::runtime

@@ -12,8 +12,6 @@ namespace {
 
 constexpr std::size_t kPiece = 256 * 1024;  // at a time, so that both directions go on
 
-bool passes(int reason) { return reason == EAGAIN || reason == EWOULDBLOCK || reason == EINTR; }
-
 // One direction of a flow, its head first.
 class Out {
  public:

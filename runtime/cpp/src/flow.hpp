@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 
+#include "descriptor.hpp"
 #include "failure.hpp"
 #include "head.hpp"
 #include "links.hpp"

@@ -11,7 +11,7 @@ namespace paceline::runtime {
 namespace {
 
 // The agent holds a question for 10 s.
-constexpr std::chrono::milliseconds kNewsWithin{15'000}, kHeardWithin{1'000};
+constexpr std::chrono::milliseconds kNewsWithin{15'000}, kTakenWithin{1'000};
 constexpr std::chrono::milliseconds kAfterNone{1'000}, kAfterNothingNew{100};
 
 }  // namespace
@@ -36,7 +36,7 @@ void Generations::say(const std::string& what, std::uint64_t generation) {
     const std::lock_guard lock(mutex_);
     said_[what] = generation;
   }
-  say_of_gang(socket_, what, generation, kHeardWithin);
+  say_of_gang(socket_, what, generation, kTakenWithin);
 }
 
 std::optional<Next> Generations::next() const {
@@ -84,7 +84,7 @@ void Generations::say_again(const GangNews& news) {
   }
   for (const auto& [what, generation] : said)
     if ((what == "ready" ? news.ready : news.stands) != generation)
-      say_of_gang(socket_, what, generation, kHeardWithin);
+      say_of_gang(socket_, what, generation, kTakenWithin);
 }
 
 bool Generations::pause(std::chrono::milliseconds time) const {

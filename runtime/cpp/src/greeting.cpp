@@ -25,8 +25,6 @@ void append(std::vector<std::byte>& bytes, std::span<const std::byte> more) {
   bytes.insert(bytes.end(), more.begin(), more.end());
 }
 
-bool passes(int reason) { return reason == EAGAIN || reason == EWOULDBLOCK || reason == EINTR; }
-
 }  // namespace
 
 Greeting Greeting::dials(const Identity& own, Descriptor fd, int peer, LinkKind kind) {

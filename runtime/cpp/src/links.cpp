@@ -24,8 +24,6 @@ using std::chrono::milliseconds;
 
 constexpr int kAllNeighbours = 64;  // members up to which everybody is connected with everybody
 constexpr std::size_t kGreetingsMax = 4096;
-constexpr milliseconds kDialAgain{20};
-constexpr milliseconds kLookEvery{100};
 constexpr milliseconds kGreetedWithin{10'000};  // else it is a stranger that keeps a place
 constexpr milliseconds kWordsFollow{500};       // after a connection for data has ended
 constexpr milliseconds kAnswersWithin{500};

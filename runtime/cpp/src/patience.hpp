@@ -10,6 +10,9 @@
 
 namespace paceline::runtime {
 
+// While something else than a descriptor may end a wait, and where nobody listens yet.
+inline constexpr std::chrono::milliseconds kLookEvery{100}, kDialAgain{20};
+
 class Patience {
  public:
   // Zero: waits for ever.

@@ -18,10 +18,6 @@
 namespace paceline::runtime {
 namespace {
 
-tl::unexpected<Failure> bad(std::string message) {
-  return fail(PACELINE_BAD_ARGUMENT, -1, std::move(message));
-}
-
 std::string text_of(const Place::Variables& variables, const char* name) {
   const char* const text = variables(name);
   return text == nullptr ? "" : text;

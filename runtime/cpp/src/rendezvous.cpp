@@ -23,8 +23,6 @@ using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 using Endpoints = std::vector<std::string>;
 
-constexpr milliseconds kLookEvery{100};
-constexpr milliseconds kDialAgain{20};
 constexpr milliseconds kHeardWithin{10'000};  // else it is a stranger that keeps a place
 constexpr milliseconds kToldWithin{5'000};    // who isn't is missed when the group connects
 constexpr std::size_t kGuestsMax = 4096;      // that have not said who they are

@@ -5,7 +5,7 @@
 namespace paceline::runtime {
 namespace {
 
-constexpr std::size_t kPiece = 128 * 1024;
+constexpr std::size_t kRingPiece = 128 * 1024;
 
 }  // namespace
 
@@ -19,7 +19,7 @@ std::span<std::byte> Ring::chunk(int index) const {
 }
 
 RingIn::RingIn(const Ring& ring) : ring_(ring) {
-  if (ring.reduced > 0) piece_.resize(std::min(kPiece, ring.chunk(0).size()));
+  if (ring.reduced > 0) piece_.resize(std::min(kRingPiece, ring.chunk(0).size()));
   enter(0);
 }
 

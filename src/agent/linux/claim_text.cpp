@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kSealedFirst = "claim";
 constexpr std::string_view kSealedVersion = "2";
 constexpr std::string_view kSealedLast = "digest";
-constexpr std::string_view kLast = "end";
+constexpr std::string_view kLastField = "end";
 
 // By what a worker may end. The words are those of the journal.
 constexpr Cause kCauses[] = {Cause::exited,        Cause::signalled,    Cause::out_of_memory,
@@ -125,7 +125,7 @@ std::string to_text(const WorkerOrder& order, ClaimFormat format) {
   if (sealed)
     out.add(kSealedLast, std::string_view(fmt::format("{:016x}", digest)));
   else
-    out.add(kLast, "");
+    out.add(kLastField, "");
   return out.text();
 }
 
@@ -143,7 +143,7 @@ std::string to_text(const WorkerEnding& ending) {
   check(may_end_by(ending.cause), "a worker ends by a cause of its own");
   TextWriter out;
   describe(out, ending);
-  out.add(kLast, "");
+  out.add(kLastField, "");
   return out.text();
 }
 
@@ -151,7 +151,7 @@ std::optional<WorkerEnding> parse_ending(std::string_view text) {
   TextReader in(text);
   WorkerEnding ending;
   describe(in, ending);
-  if (!in.ok() || !in.accept(kLast) || !may_end_by(ending.cause)) return std::nullopt;
+  if (!in.ok() || !in.accept(kLastField) || !may_end_by(ending.cause)) return std::nullopt;
   return ending;
 }
 

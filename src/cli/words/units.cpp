@@ -11,6 +11,7 @@
 #include <limits>
 #include <string>
 
+#include "model/job_spec.hpp"
 #include "model/rules.hpp"
 
 namespace paceline {
@@ -218,7 +219,6 @@ Result<double> parse_cores(std::string_view text) {
 }
 
 Result<std::int32_t> parse_signal(std::string_view text) {
-  constexpr std::int64_t kSignalMax = 64;
   const auto number = whole(text);
   if (number && *number >= 1 && *number <= kSignalMax) return static_cast<std::int32_t>(*number);
   std::string name(text);

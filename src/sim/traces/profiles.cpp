@@ -134,17 +134,17 @@ struct FileName {
 
 // "placements.csv", "scalability-rtx.csv", "validation-128.csv"
 std::optional<FileName> parse_file_name(std::string_view file) {
-  constexpr std::array kNames = {std::pair{std::string_view("placements"), Kind::placements},
+  constexpr std::array kKinds = {std::pair{std::string_view("placements"), Kind::placements},
                                  std::pair{std::string_view("scalability"), Kind::scalability},
                                  std::pair{std::string_view("validation"), Kind::validation}};
   constexpr std::string_view kEnd = ".csv";
   if (!file.ends_with(kEnd)) return std::nullopt;
   file.remove_suffix(kEnd.size());
   const std::size_t dash = std::min(file.find('-'), file.size());
-  const auto name = std::find_if(kNames.begin(), kNames.end(), [&](const auto& each) {
+  const auto name = std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& each) {
     return each.first == file.substr(0, dash);
   });
-  if (name == kNames.end() || dash + 1 == file.size()) return std::nullopt;
+  if (name == kKinds.end() || dash + 1 == file.size()) return std::nullopt;
   const std::string_view rest = dash < file.size() ? file.substr(dash + 1) : std::string_view();
   if (name->second != Kind::validation) return FileName{name->second, std::string(rest), 0};
   const auto batch = parse_count(rest);
