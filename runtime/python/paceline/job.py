@@ -2,6 +2,7 @@
 
 import copy
 import itertools
+import json
 import math
 import os
 import signal
@@ -62,6 +63,14 @@ class _Step:
     losses: list = field(default_factory=list)  # of its pieces, and how many samples each had
 
 
+@dataclass
+class _Newcomers:
+    """Ranks that join, and wait until the others ask for the next batch. `host`: of the others, the rank that does alone
+    what comes until then. `old_size`: how many ranks the generation before had."""
+    host: int
+    old_size: int
+
+
 class Job:
     """Made by paceline.init(). Every rank makes the same calls in the same order.
 
@@ -87,6 +96,8 @@ class Job:
         self._order = self._step = None
         self._agreeing = None  # what ranks agree on, on its way, and what waits for it
         self._following = None  # the generation to go on in, before the next batch
+        self._newcomers = None  # that wait for the next batch
+        self._away = False  # in a group that failed, it may have more to do before the next batch
         self._begun_epoch = None  # whose order ranks have compared
         self._order_elsewhere = None  # a newcomer's: what the others say of it
         self._part = 0  # samples of the piece under way
@@ -239,11 +250,11 @@ class Job:
         loader = loader_of(data, lambda dataset: Seeded(dataset, seed, self._epoch) if micro else dataset)
         self._begin_order(Order(loader.length, global_batch_size, seed, shuffle, drop_last))
         self._attendant.training = True
-        if self._following:  # the script left the loop over the last epoch's batches
-            self._resize()
+        self._come_together()  # the script may have left the loop over the last epoch's batches
         self._begin_epoch()
         generation = None
         while generation != self.generation:
+            self._come_together()
             generation = self.generation
             self._scale()
             if not self._agree_first():
@@ -280,7 +291,7 @@ class Job:
                     self._audit.compare(self._group, self._record())
         except GroupError as error:
             self._pieces.suffer(error)
-            self._regroup()
+            self._regroup(away=False)
             return False
         return True
 
@@ -320,7 +331,6 @@ class Job:
                     raise PacelineError("job.step() was not called for the last batch: call it once for each, "
                                         "after optimizer.step()")
             if self._following:
-                self._resize()
                 return
 
     def _prepare(self, exact):
@@ -407,7 +417,7 @@ class Job:
         if self._step.left <= 0 and not self._pieces.error:
             self._boundary()
         if self._pieces.error:
-            self._regroup()
+            self._regroup(away=True)
 
     def weight(self, count):
         """What the batch counts in the mean over the global batch, in place of its samples: tokens, say.
@@ -472,6 +482,8 @@ class Job:
     def finish(self):
         """The training is over: a last checkpoint, and all ranks part."""
         self._together(self._finish)
+        if self._newcomers:
+            self._dismiss()
         self._attendant.end()
 
     def _finish(self):
@@ -612,6 +624,14 @@ class Job:
                              "nothing.", "system", self.rank)
         return heard
 
+    def _come_together(self):
+        """The next batch is asked for: all ranks are those that compute it."""
+        while self._following or self._newcomers:
+            if self._newcomers:
+                self._welcome()
+            else:
+                self._resize()
+
     def _resize(self):
         """All ranks have ended the same step, and none begins another before the next generation stands."""
         environment, self._following = self._following["environment"], None
@@ -623,9 +643,48 @@ class Job:
                 self._ranks.part()
             except GroupError as error:
                 self._pieces.suffer(error)
-                self._regroup()
+                self._regroup(away=False)
             else:
                 self._enter(environment, record, self.size)
+
+    def _welcome(self):
+        """Those that waited stand where the others do."""
+        waiting = self._newcomers
+        with self._timeline.span("resize"):
+            try:
+                self._tell_newcomers({"next": True})
+                self._newcomers = None
+                self._share(None, waiting.old_size)
+                self._choose_way()
+            except GroupError as error:
+                self._pieces.suffer(error)
+                self._newcomers = waiting
+                self._regroup(away=False)
+            else:
+                self._named.commit()
+                self._say_it_stands()
+
+    def _dismiss(self):
+        """The training is over without those that wait."""
+        try:
+            self._tell_newcomers({"over": True})
+            self._ranks.part()
+        except GroupError:  # nothing more is needed of others
+            self._ranks.leave()
+
+    def _tell_newcomers(self, told):
+        """Returns what the host tells, on every rank."""
+        return json.loads(self._group.broadcast_bytes(json.dumps(told).encode(), self._newcomers.host))
+
+    def _wait_for_others(self, host):
+        """Of one that joins: until the others ask for the next batch."""
+        told = {}
+        while not told.get("next"):
+            told = json.loads(self._group.broadcast_bytes(b"", host))
+            if told.get("over"):
+                self._ranks.part()
+                self._attendant.end()
+                sys.exit(0)
 
     def _begin(self):
         """A newcomer's training stands where that of the others does, and the script knows of other ranks."""
@@ -647,13 +706,15 @@ class Job:
             try:
                 self._ranks.move(environment, lambda: self._attendant.knows_of(self.generation + 1))
                 self._share(record, old_size)
-                self._choose_way()
+                if not self._newcomers:
+                    self._choose_way()
             except GroupError as error:
                 self._pieces.suffer(error)
                 environment = self._next_after(error)
             else:
                 self._pieces.error = None
-                self._say_it_stands()
+                if not self._newcomers:
+                    self._say_it_stands()
                 return
 
     def _say_it_stands(self):
@@ -672,31 +733,46 @@ class Job:
 
     def _together(self, act):
         """Does what all ranks do, outside of batches; once more with those that are left where the group fails, unless
-        one of them had done it: then what that came to counts."""
+        one of them had done it: then what that came to counts. While newcomers wait, one rank does it for all."""
         while True:
             done = self._acts.count
             try:
-                result = act()
+                result = self._done_by_host(act) if self._newcomers else act()
             except GroupError as error:
                 self._pieces.suffer(error)
-                self._regroup()
+                self._regroup(away=True)
                 if self._acts.count > done:
                     return self._acts.result
             else:
                 self._acts.done(result)
                 return result
 
-    def _regroup(self):
-        """The group failed: those that are left go on as the next generation. Raises what it failed of where there is none."""
-        old_size, error = self.size, self._pieces.error
+    def _done_by_host(self, act):
+        told = {}
+        if self.rank == self._newcomers.host:
+            try:
+                told = {"result": self._ranks.alone(act)}
+            except PacelineError as error:
+                told = {"why": str(error)}
+        told = self._tell_newcomers(told)
+        if "why" in told:
+            raise PacelineError(told["why"])
+        return told["result"]
+
+    def _regroup(self, away):
+        """The group failed: those that are left go on as the next generation. Raises what it failed of where there is none.
+        `away`: this rank may do more with the others before it asks for the next batch."""
+        old_size, error = self._newcomers.old_size if self._newcomers else self.size, self._pieces.error
         self._ranks.leave()
-        self._agreeing = self._following = self._audit = self._saved = None
+        self._agreeing = self._following = self._newcomers = self._audit = self._saved = None
         if self._step:
             self._put_back()
         with self._timeline.span("resize"):
             self._timeline.drop_step()
             self._finish_writing()
+            self._away = away
             self._enter(self._next_after(error), None, old_size)
+            self._away = False
         self._say(f"paceline: {_ranks_text(self.size)} of {old_size} are left, and go on after step {self.steps}.")
 
     def _before_step(self):
@@ -722,11 +798,17 @@ class Job:
         `old_size`: as _enter() has them."""
         if self._order:
             self._scale()
-        found = self._acts.compare(self._group, stop=self.should_stop, record=record, size=old_size)
+        found = self._acts.compare(self._group, self._away, stop=self.should_stop, record=record, size=old_size)
         if any(found.lacking):
             lacks = self._acts.torn = found.lacking[self.rank]
             self._share_state(found.root, lacks)
-        if found.some_join:
+        if found.newcomers_wait:
+            if self._acts.joins:
+                self._wait_for_others(found.root)
+                self._share(record, old_size)
+                return
+            self._newcomers = _Newcomers(found.root, found.its["size"])
+        elif found.some_join:
             self._share_standing(found.root)
         step = self._acts.catch_up(found.its)
         if step:
@@ -737,7 +819,8 @@ class Job:
             self._named.commit()
             self._recent_loss = RecentLoss()
             self._audit = Audit(record, f"in place, on {_ranks_text(self.size)}", "before the resize")
-        self._tell_resized(found.its["size"])
+        if not found.newcomers_wait:
+            self._tell_resized(found.its["size"])
 
     def _share_state(self, root, lacks):
         for each in self._distributed:

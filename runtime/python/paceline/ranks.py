@@ -1,6 +1,7 @@
 """This process's place among the ranks of its gang, generation after generation."""
 
 import contextlib
+import copy
 import hashlib
 import socket
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -90,6 +91,17 @@ class Ranks:
         self.group.barrier()
         self.drop_carrier()
         self.group.close()
+
+    def alone(self, act):
+        """Does it as the only rank of a group of its own. Returns what it returned."""
+        kept = self.place, self.group
+        self.place = copy.copy(self.place)
+        self.place.rank, self.place.size = 0, 1
+        self.group = Alone(self.place.generation)
+        try:
+            return act()
+        finally:
+            self.place, self.group = kept
 
     def abort(self, reason):
         """This rank ends; the others are told why, wherever they wait for it. From any thread."""
