@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "api/node_book_file.hpp"
 #include "api/token_book.hpp"
 #include "api/world_testing.hpp"
@@ -61,7 +63,11 @@ class JoiningTest : public ::testing::Test {
             .nodes = &nodes_,
             .issuer = &authority_,
             .own_nodes = {"box"},
-            .agents = &agents_};
+            .agents = &agents_,
+            .count_off = [this](std::string_view node, std::string_view by) {
+              off_.push_back(fmt::format("{} by {}", node, by));
+              return Result<void>();
+            }};
   }
 
   HttpResponse as_root(std::string_view method, std::string_view target, std::string body = {}) {
@@ -119,6 +125,16 @@ class JoiningTest : public ::testing::Test {
       request.headers.emplace_back("Authorization", fmt::format("Bearer {}", token));
     return world_.loop.on([&] { return world_.api->admission()(request); });
   }
+  // Once the loop has got so far.
+  template <class Happened>
+  bool comes(Happened happened) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{10};
+    while (!world_.loop.on(happened)) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      std::this_thread::yield();
+    }
+    return true;
+  }
   static Error error_of(const HttpResponse& answer) {
     EXPECT_GE(answer.status, 400) << answer.body;
     return read_error(answer.body);
@@ -129,6 +145,7 @@ class JoiningTest : public ::testing::Test {
   TokenBook tokens_ = *TokenBook::open(folder_.path() / "tokens");
   NodeBook nodes_ = *open_node_book(folder_.path() / "nodes");
   NotedAgents agents_;
+  std::vector<std::string> off_;
   World world_{kAdminHere, 4, {}, {}, {}, access()};
 };
 
@@ -329,6 +346,42 @@ TEST_F(JoiningTest, ACertificateIsRenewedUnderItsNumber) {
   for (const char* bad : {"", "{}", R"({"request": "x"})", R"({"request": "x", "node": "gpu-4"})"})
     EXPECT_EQ(ask_as(peer_of(before.name), "POST", "/v1/identity", bad)->response()->status, 400)
         << bad;
+}
+
+// Nobody is told that it is done before what ran there is written down as ended.
+TEST_F(JoiningTest, TheWordThatAMachineIsOffIsAnsweredOnceItIsKept) {
+  (void)join("gpu-3");
+  world_.loop.on([&] {
+    NodeSpec node;
+    node.name = "gpu-3";
+    node.address = "10.0.0.9";
+    node.cpus = 4;
+    node.slots.resize(4);
+    world_.engine.tell(NodeUp{NodeId{1}, node});
+  });
+  const auto made =
+      world_.ask_later(kAdminHere, "POST", "/v1/jobs", submission(R"({"workers": "8"})"));
+  EXPECT_EQ(made.status, 201) << made.body;
+  const auto runs = [&] {
+    const Job* job = world_.controller->state().find_job(JobId{1});
+    return job != nullptr && job->state == JobState::running;
+  };
+  ASSERT_TRUE(comes(runs));
+  world_.loop.on([&] { world_.engine.tell(NodeDown{NodeId{1}}); });
+  ASSERT_TRUE(comes([&] { return !world_.controller->state().find_node("gpu-3")->up; }));
+  const auto exchange = world_.loop.on(
+      [&] { return ask(world_.api->router(), kAdminHere, "DELETE", "/v1/nodes/gpu-3?is_off=1"); });
+  EXPECT_THAT(off_, ElementsAre("gpu-3 by root"));
+  const auto workers =
+      world_.loop.on([&] { return world_.controller->state().job(JobId{1}).current->workers; });
+  for (std::size_t rank = 0; rank < workers.size(); ++rank) {
+    if (workers[rank].seat.node != NodeId{1}) continue;
+    EXPECT_FALSE(world_.loop.on([&] { return exchange->response(); })) << rank;
+    world_.end_worker(1, 0, static_cast<std::int32_t>(rank));
+    world_.advance(std::chrono::milliseconds{1});
+  }
+  ASSERT_TRUE(comes([&] { return exchange->response().has_value(); }));
+  EXPECT_EQ(exchange->response()->status, 200) << exchange->response()->body;
 }
 
 TEST_F(JoiningTest, ARemovedNodeIsCutAndShutOut) {

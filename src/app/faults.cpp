@@ -23,9 +23,12 @@ faults::EngineUnderTest make_engine(Clock& clock, faults::EngineSources sources,
   options.newest_report = std::move(sources.newest_report);
   auto engine = std::make_unique<AgentsEngine>(clock, std::move(sources.launches), options);
   AgentsEngine& agents = *engine;
-  return {std::move(engine), &agents, [&agents](std::string_view node, std::string_view by) {
-            return agents.count_off(node, by);
-          }};
+  return {
+      std::move(engine), &agents,
+      [&agents](std::string_view node, std::string_view by) { return agents.count_off(node, by); },
+      [&agents](std::string_view node, const KeptCheckpoint& kept) {
+        return agents.take_kept(node, kept);
+      }};
 }
 
 void write_error(std::string_view text) {

@@ -25,6 +25,8 @@ struct EngineUnderTest {
   ServerEnd* end = nullptr;
   // As Reception::Ways says of it.
   std::function<Result<void>(std::string_view node, std::string_view by)> count_off = {};
+  // A node says what became of a checkpoint that it was asked for. Errors: conflict: it isn't (any more).
+  std::function<Result<void>(std::string_view node, const KeptCheckpoint& kept)> take_kept = {};
 };
 // What the engine holds to, as AgentsEngine::Options says.
 struct EngineBounds {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "faults/faulty_machine.hpp"
+#include "faults/faulty_sender.hpp"
 #include "faults/faulty_server.hpp"
 #include "faults/faulty_slurm.hpp"
 #include "faults/gate.hpp"
@@ -94,6 +95,8 @@ class FaultWorld {
   FaultyServer server_;
   std::uint64_t sessions_ = 0;
   std::deque<FaultyMachine> machines_;
+  std::optional<CopyHabits> copies_;
+  std::deque<FaultySender> senders_;
   std::optional<Twin> twin_;
   std::optional<People> people_;
   Misfortunes misfortunes_;
@@ -113,10 +116,11 @@ void FaultWorld::build() {
   std::optional<Rng> ports = habits_.ports;
   People::Habits people{habits_.jobs, habits_.every, 0, parts_.scripts};
   const auto& joining = habits_.joining;
+  if (joining) copies_ = joining->copies;
   if (joining) build_gate();
   for (std::uint64_t i = 0; i < habits_.machines + (joining ? joining->more : 0); ++i) {
     NodeSpec node = draw_node(i, scene_.rng);
-    if (ports) node.ports = draw_ports(*ports);
+    if (ports) node.ports = draw_ports(*ports, joining.has_value());
     people.slots += static_cast<std::int32_t>(node.slots.size());
     FaultyMachine& machine = build_machine(std::move(node));
     if (joining && (i > 0 || !joining->own_machine)) let_join(machine);
@@ -140,8 +144,13 @@ void FaultWorld::build() {
 FaultyMachine& FaultWorld::build_machine(NodeSpec node, std::string boots) {
   FaultyMachine::Options options{kBadLink, habits_.unstored_max, std::move(boots)};
   node.lease = habits_.lease;
+  node.keeps = copies_ && copies_->rng.chance(copies_->machines);
   options.link.as_text = habits_.frames_as_text;
-  return machines_.emplace_back(scene_, parts_.make_clock, std::move(node), options, sessions_);
+  FaultyMachine& machine =
+      machines_.emplace_back(scene_, parts_.make_clock, std::move(node), options, sessions_);
+  if (copies_)
+    senders_.emplace_back(scene_, server_, machine, copies_->sender, Rng(copies_->rng.next()));
+  return machine;
 }
 
 void FaultWorld::build_gate() {
@@ -267,6 +276,7 @@ void FaultWorld::heal() {
   server_.store().set_full(false);
   for (FaultyMachine& machine : machines_) machine.calm();
   if (gate_) server_.set_clock_right();
+  if (copies_) server_.stop_after(1min);  // it asks once more for what wasn't sent
   if (keepers_) keepers_->calm();
   if (slurm_) slurm_->calm();
   if (pilots_) pilots_->calm();

@@ -210,7 +210,7 @@ void FaultyHost::on(const agent::Start& start) {
   worker.joins = start.worker.joins.has_value();
   worker.stalls = worker.joins && rng_.chance(kStalls);
   ledger_.started(queue_.now(), node_.name, key, start.worker.slots);
-  ledger_.launched(queue_.now(), start.worker);
+  ledger_.launched(queue_.now(), node_.name, start.worker);
   if (!worker.habits.never_runs) later(key, worker.habits.setup, &FaultyHost::run);
 }
 

@@ -53,6 +53,9 @@ class FaultyHost final : public agent::Host {
     tell_ = std::move(handler);
   }
 
+  // Who sends checkpoints that the server asks for; nobody does: they are never sent.
+  void on_keep(std::function<void(const WantedCheckpoint&)> keep) { keep_ = std::move(keep); }
+
   // ---- what befalls it ----
   void agent_died();
   void reboot();
@@ -120,7 +123,9 @@ class FaultyHost final : public agent::Host {
   void on(const agent::SetLimit& limited);
   void on(const agent::SetMembership& enrolled);
   void on(const agent::Dismiss& dismissed);
-  static void on(const agent::Keep&) {}  // none of its machines sends checkpoints
+  void on(const agent::Keep& keep) {
+    if (keep_) keep_(keep.checkpoint);
+  }
   void on(const agent::RenewLeases& renewed);
 
   void change_size();
@@ -177,6 +182,7 @@ class FaultyHost final : public agent::Host {
   std::int64_t last_pid_ = 100;
   std::map<ProcessKey, Worker> workers_;
   std::function<void(agent::Observation)> tell_;
+  std::function<void(const WantedCheckpoint&)> keep_;
 };
 
 }  // namespace paceline::faults

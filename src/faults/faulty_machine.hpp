@@ -36,6 +36,8 @@ class FaultyMachine {
   void begin();
   // Its agent is there.
   [[nodiscard]] bool runs() const { return agent_ != nullptr; }
+  // Which of its agents that is, or was.
+  [[nodiscard]] std::uint64_t life() const { return life_; }
   [[nodiscard]] WallTime wall() { return clock_.wall(); }
   // Its wall clock was set, by whatever, at or after that instant.
   [[nodiscard]] bool clock_was_set_since(Time since) const { return clock_set_at_ >= since; }

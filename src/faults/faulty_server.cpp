@@ -147,6 +147,10 @@ Result<void> FaultyServer::count_off(std::string_view node, std::string_view by)
   return process_->parts.count_off(node, by);
 }
 
+Result<void> FaultyServer::take_kept(std::string_view node, const KeptCheckpoint& kept) {
+  return process_->parts.take_kept(node, kept);
+}
+
 void FaultyServer::wake() {
   if (std::exchange(step_put_, true)) return;
   scene_.queue.after(kStepDelay, [this, life = life_] {

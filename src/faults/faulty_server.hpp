@@ -40,6 +40,8 @@ class FaultyServer {
   [[nodiscard]] FaultyStore& store() { return store_; }
   // The word of `by` that a node's machine is off. REQUIRES: it is up.
   Result<void> count_off(std::string_view node, std::string_view by);
+  // As EngineUnderTest has it. REQUIRES: it is up.
+  Result<void> take_kept(std::string_view node, const KeptCheckpoint& kept);
 
   // ---- what befalls it; REQUIRES: it is up, but for set_clock and stop_after ----
   // It comes back after a while.

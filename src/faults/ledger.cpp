@@ -86,7 +86,9 @@ LaunchSpec launch_of(const std::string& job) {
   return {{"python3", "train.py", job}, false, "", {{"JOB", job}}, "/home/ann", 022};
 }
 
-void Ledger::launched(Time now, const WorkerLaunch& worker) {
+void Ledger::launched(Time now, const std::string& node, const WorkerLaunch& worker) {
+  now_ = now;
+  copies_.launched(node, worker);
   const Job* job = truth_.find_job(worker.key.job);
   if (!job || worker.job_name != job->spec->name || worker.launch != launch_of(job->spec->name))
     wrong(now, text(worker.key) + " is started with what its owner did not give");

@@ -14,7 +14,8 @@
 //   - every change of a plan has a reason
 //   - no job pays for what its machine lacks, or for a port that is taken there: a worker that was
 //     refused doesn't end as one that failed by itself, and only where one did a retry is spent or a
-//     job FAILED; what holds of ports is in port_watch.hpp
+//     job FAILED; what holds of ports is in port_watch.hpp, of checkpoints on one machine in
+//     copy_watch.hpp
 //   - however clocks are set, jobs ran and were there for as long as is said of them, and none
 //     reaches its time limit before it ran for so long
 #pragma once
@@ -31,6 +32,7 @@
 
 #include "base/digest.hpp"
 #include "base/time.hpp"
+#include "faults/copy_watch.hpp"
 #include "faults/happened.hpp"
 #include "faults/oracle.hpp"
 #include "faults/port_watch.hpp"
@@ -66,7 +68,7 @@ class Ledger {
   // `disturbed`: it had a notice or a kill before.
   void ended(Time now, const WorkerGone& gone, bool disturbed);
   // With what it is started.
-  void launched(Time now, const WorkerLaunch& worker);
+  void launched(Time now, const std::string& node, const WorkerLaunch& worker);
   // It wrote it into its log.
   void reported(const WorkerReport& report) { oracle_.wrote(report); }
   void saved(const CheckpointSeen& checkpoint) { oracle_.saved(checkpoint); }
@@ -228,6 +230,7 @@ class Ledger {
   Time now_;
   Oracle oracle_{[this](std::string what) { wrong(now_, std::move(what)); }};
   PortWatch ports_{[this](std::string what) { wrong(now_, std::move(what)); }};
+  CopyWatch copies_{[this](std::string what) { wrong(now_, std::move(what)); }};
   State truth_;  // the fold of every entry
   std::map<JobId, Job> forgotten_;
   std::optional<Duration> keep_, retire_after_;

@@ -58,8 +58,10 @@ void Ledger::take(Time now, const Entry& entry) {
   const Node* back = joined ? truth_.find_node(joined->node) : nullptr;
   if (back && back->retired) count("node joined anew");
   apply(truth_, entry);
+  now_ = now;
   if (const auto* plan = std::get_if<Plan>(&entry.body)) return check_plan(now, *plan);
   const Event& event = *happened;
+  if (const auto* kept = std::get_if<CheckpointKept>(&event)) copies_.kept(*kept);
   if (std::holds_alternative<PolicyFailed>(event)) count("script failed");
   if (std::holds_alternative<ClockSet>(event)) count("clock seen set");
   if (const auto* limit = std::get_if<TimeLimitReached>(&event))
@@ -133,6 +135,7 @@ void Ledger::check_plan(Time now, const Plan& plan) {
     if (change.reason.code == ReasonCode::none)
       wrong(now, fmt::format("the {} of job {} has no reason", to_string(change.kind),
                              change.job.value));
+    if (const Job* job = truth_.find_job(change.job)) copies_.planned(truth_, *job, change);
   }
 }
 

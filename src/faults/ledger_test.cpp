@@ -493,7 +493,7 @@ class StoreLedgerTest : public LedgerTest {
 
 TEST_F(StoreLedgerTest, IsContentWithAStoreInOrder) {
   keep(world.journal().size(), launch_of("digits"));
-  ledger.launched(world.now(), worker("digits"));
+  ledger.launched(world.now(), "box", worker("digits"));
   EXPECT_THAT(ledger.faults(), IsEmpty());
 }
 
@@ -505,7 +505,7 @@ TEST_F(StoreLedgerTest, SeesAStoreThatLacksAnEntry) {
 TEST_F(StoreLedgerTest, SeesACommandOfAnotherJob) {
   keep(world.journal().size(), launch_of("letters"));
   expect("the command of job 2 is not there");
-  ledger.launched(world.now(), worker("letters"));
+  ledger.launched(world.now(), "box", worker("letters"));
   expect("worker 0 of generation 1 of job 2 is started with what its owner did not give");
 }
 

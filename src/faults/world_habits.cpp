@@ -11,14 +11,18 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kHearOut = 5s;
-constexpr Duration kLeaseMin = 20s, kLeaseMore = 2min;
+constexpr Duration kLeaseLeast = 20s, kLeaseMore = 2min;
 constexpr double kTwins = 0.2;
 constexpr double kJoining = 0.8, kCopies = 0.4, kPilots = 0.5;
 constexpr Duration kPilotLimitMin = 4min, kPilotLimitMore = 6min;
 constexpr Duration kIdleMin = 20s, kIdleMore = 2min;
 constexpr Duration kLifetimeMin = 2min, kLifetimeMore = 10min;
-constexpr double kPortsTold = 0.7;  // worlds whose machines tell of few ports
+constexpr Duration kSendingMax = 1min;  // of a checkpoint to the server
+constexpr double kCopiesSent = 0.7;     // worlds whose machines do it
+constexpr double kPortsTold = 0.7;      // worlds whose machines tell of few ports
 constexpr std::uint32_t kBlocksMin = 14, kUnevenBlocks = 2;
+// Where machines join: wherever two blocks are taken for good, the widest gang has a run beside them.
+constexpr std::uint32_t kBlocksMinJoining = 26;
 constexpr std::array kShadowWork = {1, 1, 4, 20};
 
 struct ArrivalPace {
@@ -35,7 +39,7 @@ void draw_bounds(WorldHabits& world, Rng& rng) {
   static constexpr std::array<std::size_t, 5> kBounds = {1, 3, 20, 200, 10'000};
   world.engine.news_max = kBounds[rng.below(kBounds.size())];
   world.unstored_max = kBounds[rng.below(kBounds.size())];
-  if (rng.chance(0.3)) world.lease = kLeaseMin + Duration{rng.between(0, kLeaseMore.count())};
+  if (rng.chance(0.3)) world.lease = kLeaseLeast + Duration{rng.between(0, kLeaseMore.count())};
   if (!rng.chance(0.3)) return;
   Limits& limits = world.server.limits.emplace();
   limits.waiting_jobs_per_user = static_cast<std::uint64_t>(rng.between(1, 10));
@@ -108,6 +112,18 @@ void draw_pilots(JoiningHabits& joining, Duration lease) {
   joining.pilots = pilots;
 }
 
+void draw_copies(JoiningHabits& joining, Rng rng) {
+  if (!rng.chance(kCopiesSent)) return;
+  CopyHabits copies{Rng(rng.next())};
+  static constexpr std::array<double, 3> kMachines = {0.5, 1, 1};
+  copies.machines = kMachines[rng.below(kMachines.size())];
+  copies.sender.takes = Duration{rng.between(0, kSendingMax.count())};
+  copies.sender.shared = rng.chance(0.1);
+  static constexpr std::array<double, 3> kUnkept = {0, 0.1, 0.7};
+  copies.sender.unkept = kUnkept[rng.below(kUnkept.size())];
+  joining.copies = copies;
+}
+
 void draw_joining(WorldHabits& world, Rng rng) {
   if (!rng.chance(kJoining)) return;
   JoiningHabits joining{Rng(rng.next())};
@@ -117,8 +133,9 @@ void draw_joining(WorldHabits& world, Rng rng) {
   if (joining.own_machine && world.machines + joining.more == 1) joining.more = 1;
   joining.lifetime = kLifetimeMin + Duration{rng.between(0, kLifetimeMore.count())};
   world.twin = false;  // a name is one machine's, where machines join
-  if (!world.lease) world.lease = kLeaseMin + Duration{rng.between(0, kLeaseMore.count())};
+  if (!world.lease) world.lease = kLeaseLeast + Duration{rng.between(0, kLeaseMore.count())};
   draw_pilots(joining, *world.lease);
+  draw_copies(joining, Rng(rng.next()));
   world.joining = joining;
 }
 
@@ -153,12 +170,13 @@ WorldHabits draw_world(const FaultOptions& options, Rng& rng) {
   return world;
 }
 
-PortRange draw_ports(Rng& rng) {
+PortRange draw_ports(Rng& rng, bool joining) {
   const auto blocks = [&](std::uint64_t most) {
     return static_cast<std::uint32_t>(rng.below(most + 1)) * kPortBlock;
   };
+  const std::uint32_t least = joining ? kBlocksMinJoining : kBlocksMin;
   const std::uint32_t first = kUsualPorts.first + blocks(kUnevenBlocks);
-  return {first, kUsualPorts.first + kBlocksMin * kPortBlock + blocks(kUnevenBlocks)};
+  return {first, kUsualPorts.first + least * kPortBlock + blocks(kUnevenBlocks)};
 }
 
 }  // namespace paceline::faults

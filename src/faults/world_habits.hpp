@@ -26,6 +26,19 @@ struct PilotHabits {
   std::uint32_t hosts = 1;  // of Slurm's, each for one pilot at a time
 };
 
+// How machines send checkpoints that lie on one of them alone.
+struct SenderHabits {
+  Duration takes{};     // at most
+  bool shared = false;  // it turns out that all machines see them
+  double unkept = 0;    // the part that can't be sent
+};
+// Of a world whose machines do.
+struct CopyHabits {
+  Rng rng;              // of all that is drawn for it
+  double machines = 1;  // the part of them that does
+  SenderHabits sender = {};
+};
+
 // Of a world whose machines join.
 struct JoiningHabits {
   Rng rng;                   // of all that is drawn for it
@@ -34,6 +47,7 @@ struct JoiningHabits {
   std::uint64_t more = 0;    // machines, beside the others
   Duration lifetime{};       // of certificates
   std::optional<PilotHabits> pilots = {};
+  std::optional<CopyHabits> copies = {};
 };
 
 struct WorldHabits {
@@ -56,7 +70,7 @@ struct WorldHabits {
 };
 
 // A range of a few blocks, which meets any other one of the world in most of them.
-PortRange draw_ports(Rng& rng);
+PortRange draw_ports(Rng& rng, bool joining);
 
 // `rng`: the world's own, which is drawn from further on.
 WorldHabits draw_world(const FaultOptions& options, Rng& rng);

@@ -150,7 +150,7 @@ class AgentsEngine final : public Engine, public ServerEnd {
     bool asked = false;
   };
   void want_checkpoints(const State& state, std::span<const JobId> jobs, bool first);
-  void want_checkpoint(const State& state, JobId job);
+  void want_checkpoint(const State& state, JobId job, bool again);
   void ask_for_checkpoints(NodeView& node);
   void lose_checkpoints(const NodeView& node);
   [[nodiscard]] const Wanted* find_wanted(std::string_view node, const ProcessKey& by,

@@ -664,6 +664,28 @@ TEST_F(KeepingTest, WhatALostNodeDidNotSendIsLost) {
   EXPECT_FALSE(world.job(job).checkpoint);
 }
 
+TEST_F(KeepingTest, WhatCouldNotBeSentIsAskedForOnceMoreByANewServer) {
+  const JobId job = saved();
+  const auto unkept = [&](const char* why) {
+    ASSERT_TRUE(engine->take_kept("cpu-0", {key(job, 1, 0), 7, Keeping::unkept, why}));
+    run_until_quiet();
+  };
+  unkept("too large");
+  EXPECT_EQ(world.job(job).checkpoint->place->unkept, "too large");
+  restart_server();
+  connect(0);
+  EXPECT_EQ(asked().size(), 2U);
+  const auto before = told_of<CheckpointKept>().size();
+  unkept("too large");
+  EXPECT_EQ(told_of<CheckpointKept>().size(), before) << "that is known";
+  restart_server();
+  connect(0);
+  ASSERT_TRUE(engine->take_kept("cpu-0", {key(job, 1, 0), 7, Keeping::kept, "ship"}));
+  run_until_quiet();
+  EXPECT_EQ(world.job(job).checkpoint->place->ship, "ship") << "the limit was raised";
+  EXPECT_EQ(world.job(job).checkpoint->place->unkept, "");
+}
+
 TEST_F(KeepingTest, WhoseOwnerWantsNoneKeptIsNotAskedFor) {
   connect(0);
   const JobId job = run("1 checkpoint_store=none");

@@ -19,7 +19,8 @@ constexpr Duration kRefusalAgain = std::chrono::seconds{1};     // ends that are
 Progress progress_of(const WorkerReport& report, Time at) {
   return {
       report.step,         report.total_steps,  report.samples,       report.position, report.epoch,
-      report.total_epochs, report.step_seconds, report.learning_rate, report.metrics,  at};
+      report.total_epochs, report.step_seconds, report.learning_rate, report.metrics,  at,
+      report.resume};
 }
 
 // Of one name.

@@ -14,32 +14,32 @@ bool is_alone(const State& state) {
   return std::ranges::count_if(state.nodes(), [](const Node& node) { return !node.retired; }) < 2;
 }
 
-// What its node is to send; nullptr: nothing.
-const Checkpoint* missing_checkpoint(const State& state, JobId id) {
+// What its node is to send; nullptr: nothing. `again`: what it couldn't send before, too.
+const Checkpoint* missing_checkpoint(const State& state, JobId id, bool again) {
   const Job* job = state.find_job(id);
   if (job == nullptr || is_over(job->state) || !job->checkpoint || !job->checkpoint->place)
     return nullptr;
   const auto& place = *job->checkpoint->place;
-  return place.ship.empty() && place.unkept.empty() ? &*job->checkpoint : nullptr;
+  return place.ship.empty() && (again || place.unkept.empty()) ? &*job->checkpoint : nullptr;
 }
 
 }  // namespace
 
 void AgentsEngine::want_checkpoints(const State& state, std::span<const JobId> jobs, bool first) {
-  for (const JobId job : jobs) want_checkpoint(state, job);
-  if (first) {
-    for (const auto& key : state.queue()) want_checkpoint(state, key.job);
-    for (const auto& key : state.active()) want_checkpoint(state, key.job);
+  for (const JobId job : jobs) want_checkpoint(state, job, false);
+  if (first) {  // what was too large may be no more
+    for (const auto& key : state.queue()) want_checkpoint(state, key.job, true);
+    for (const auto& key : state.active()) want_checkpoint(state, key.job, true);
   }
   const bool fewer = std::exchange(alone_, is_alone(state)) && !alone_;
   if (!fewer) return;
   for (NodeView& node : nodes_) ask_for_checkpoints(node);
 }
 
-void AgentsEngine::want_checkpoint(const State& state, JobId job) {
+void AgentsEngine::want_checkpoint(const State& state, JobId job, bool again) {
   const Job* known = state.find_job(job);
   if (known == nullptr || is_over(known->state)) return static_cast<void>(wanted_.erase(job));
-  const Checkpoint* missing = missing_checkpoint(state, job);
+  const Checkpoint* missing = missing_checkpoint(state, job, again);
   if (missing == nullptr) return;
   auto& wanted = wanted_[job];
   if (!wanted.empty() && wanted.back().checkpoint.place->is_of(*missing->place)) return;
@@ -88,12 +88,13 @@ Result<void> AgentsEngine::take_kept(std::string_view node, const KeptCheckpoint
     return fail(ErrorCode::conflict,
                 fmt::format("No checkpoint of job {} is asked of {}.", kept.by.job.value, node));
   Checkpoint checkpoint = found->checkpoint;
-  if (kept.keeping == Keeping::kept) checkpoint.place->ship = kept.text;
-  if (kept.keeping == Keeping::unkept) checkpoint.place->unkept = kept.text;
+  const bool is_known = kept.keeping == Keeping::unkept && checkpoint.place->unkept == kept.text;
+  checkpoint.place->ship = kept.keeping == Keeping::kept ? kept.text : "";
+  checkpoint.place->unkept = kept.keeping == Keeping::unkept ? kept.text : "";
   auto& wanted = wanted_.at(kept.by.job);
   while (&wanted.front() != found) wanted.pop_front();
   wanted.pop_front();
-  tell(CheckpointKept{kept.by.job, std::move(checkpoint), kept.keeping});
+  if (!is_known) tell(CheckpointKept{kept.by.job, std::move(checkpoint), kept.keeping});
   return {};
 }
 
