@@ -33,6 +33,7 @@ void merge(Progress& into, const Progress& report) {
   take(into.total_epochs, report.total_epochs);
   take(into.step_seconds, report.step_seconds);
   take(into.learning_rate, report.learning_rate);
+  take(into.resume, report.resume);
   for (const auto& [name, value] : report.metrics) {
     const auto known = into.metrics.find(name);
     if (known != into.metrics.end())

@@ -2,6 +2,7 @@
 // script reported last.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -12,11 +13,21 @@
 
 namespace paceline {
 
+// What a script found when its training went on where it was left (docs/runtime.md).
+struct ResumeAudit {
+  bool agrees = false;
+  std::string text;  // "step 1200 of checkpoint ckpt-7.pt: …", or what differs
+  friend bool operator==(const ResumeAudit&, const ResumeAudit&) = default;
+};
+
+inline constexpr std::size_t kResumeTextMax = 2048;  // bytes
+
 struct Progress {
   std::optional<std::uint64_t> step, total_steps, samples, position;
   std::optional<double> epoch, total_epochs, step_seconds, learning_rate;
   std::map<std::string, double> metrics;  // the newest value of each
   Time reported_at;
+  std::optional<ResumeAudit> resume = {};  // of the last one
 
   // Done part in 0..1, from samples, steps or epochs, whichever is known with its total;
   // `expected_samples` may be nullopt.

@@ -25,6 +25,7 @@ TEST(Merge, KeepsWhatAReportLeavesOut) {
   Progress p;
   p.step = 10;
   p.metrics = {{"loss", 0.5}};
+  p.resume = ResumeAudit{true, "step 5"};
   p.reported_at = time_from_us(5);
   Progress report;
   report.samples = 640;
@@ -35,6 +36,10 @@ TEST(Merge, KeepsWhatAReportLeavesOut) {
   EXPECT_EQ(p.samples, 640U);
   EXPECT_EQ(p.metrics, (std::map<std::string, double>{{"accuracy", 0.9}, {"loss", 0.5}}));
   EXPECT_EQ(p.reported_at, time_from_us(5));
+  EXPECT_EQ(p.resume, (ResumeAudit{true, "step 5"}));
+  report.resume = ResumeAudit{false, "step 9"};
+  merge(p, report);
+  EXPECT_EQ(p.resume, report.resume) << "of the last resume";
 }
 
 TEST(Merge, DropsNamesBeyondTheBoundButGoesOnWithKnownOnes) {

@@ -12,6 +12,7 @@
 #include "model/ids.hpp"
 #include "model/job_state.hpp"
 #include "model/launch.hpp"
+#include "model/progress.hpp"
 #include "model/warning.hpp"
 
 namespace paceline {
@@ -140,6 +141,7 @@ struct WorkerReport {
   std::optional<std::uint64_t> step, total_steps, samples, position;
   std::optional<double> epoch, total_epochs, step_seconds, learning_rate;
   std::map<std::string, double> metrics;  // at most kMetricsMax
+  std::optional<ResumeAudit> resume = {};
   friend bool operator==(const WorkerReport&, const WorkerReport&) = default;
 };
 

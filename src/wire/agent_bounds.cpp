@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/utf8.hpp"
+#include "model/job_spec.hpp"
 #include "model/label.hpp"
 #include "wire/report.hpp"
 
@@ -189,6 +190,11 @@ Result<void> check_metrics(std::map<std::string, double>& metrics) {
   return {};
 }
 
+Result<void> check_resume(const std::optional<ResumeAudit>& resume) {
+  return within(!resume || (is_visible(resume->text) && resume->text.size() <= kResumeTextMax),
+                "the text of a resume audit");
+}
+
 Result<void> check_path(std::string_view of, const std::string& path) {
   if (path.size() > kReportedPathMax)
     return fail(ErrorCode::too_large,
@@ -236,7 +242,8 @@ Result<void> hold(WorkerReport& report) {
       [&] { return check_key(report.key); }, [&] { return check_time(report.at); },
       [&] { return check_report_number(report.report); }, [&] { return check_count(report.step); },
       [&] { return check_count(report.total_steps); }, [&] { return check_count(report.samples); },
-      [&] { return check_count(report.position); }, [&] { return check_metrics(report.metrics); });
+      [&] { return check_count(report.position); }, [&] { return check_metrics(report.metrics); },
+      [&] { return check_resume(report.resume); });
 }
 
 Result<void> hold(CheckpointSeen& seen) {

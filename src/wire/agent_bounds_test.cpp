@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 
+#include "model/job_spec.hpp"
 #include "model/label.hpp"
 #include "wire/report.hpp"
 
@@ -194,6 +195,15 @@ TEST(AgentBounds, HoldAReportsMetrics) {
   EXPECT_THAT(
       of_report([](WorkerReport& r) { r.metrics[std::string(kMetricNameMax + 1, 'm')] = 1; }),
       HasSubstr("at most 128 bytes"));
+}
+
+TEST(AgentBounds, HoldWhatAReportSaysOfAResume) {
+  const auto text = [](const std::string& told) {
+    return of_report([&](WorkerReport& r) { r.resume = ResumeAudit{true, told}; });
+  };
+  EXPECT_EQ(text("step 5"), "");
+  EXPECT_THAT(text("a\nb"), HasSubstr("resume audit"));
+  EXPECT_THAT(text(std::string(kResumeTextMax + 1, 'a')), HasSubstr("resume audit"));
 }
 
 TEST(AgentBounds, LeaveOutNumbersThatAreNone) {

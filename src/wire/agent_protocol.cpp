@@ -140,11 +140,12 @@ void describe(Fields& fields, FieldsOf<Fields, WorkerGone>& gone) {
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, WorkerReport>& report) {
   auto& [key, number, at, step, total_steps, samples, position, epoch, total_epochs, step_seconds,
-         learning_rate, metrics] = report;
+         learning_rate, metrics, resume] = report;
   describe(fields, key);
   fields("report", number)("at", at)("step", step)("total_steps", total_steps);
   fields("samples", samples)("position", position)("epoch", epoch)("total_epochs", total_epochs);
   fields("step_seconds", step_seconds)("learning_rate", learning_rate)("metrics", metrics);
+  fields.unless(std::nullopt, "resume_audit", resume);
 }
 
 template <class Fields>

@@ -115,6 +115,16 @@ void write_checkpoint(JsonWriter& json, const JobView& view) {
   json.end_object();
 }
 
+void write_resume(JsonWriter& json, const JobView& view) {
+  if (!view.job.progress || !view.job.progress->resume || view.viewer == Viewer::other) {
+    json.null_field("resume_audit");
+    return;
+  }
+  const auto& resume = *view.job.progress->resume;
+  json.key("resume_audit").begin_object().field("agrees", resume.agrees);
+  json.field("text", resume.text).end_object();
+}
+
 void write_model(JsonWriter& json, const JobView& view) {
   if (!view.job.model || view.viewer == Viewer::other) {
     json.null_field("model");
@@ -249,6 +259,7 @@ void write_job(JsonWriter& json, const JobView& view) {
   write_progress(json, job);
   write_target(json, job);
   write_checkpoint(json, view);
+  write_resume(json, view);
   write_model(json, view);
   write_gang(json, view);
   write_times(json, view);

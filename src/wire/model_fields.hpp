@@ -167,12 +167,19 @@ void describe(Fields& fields, FieldsOf<Fields, Boot>& boot) {
 }
 
 template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, ResumeAudit>& resume) {
+  auto& [agrees, text] = resume;
+  fields("agrees", agrees)("text", text);
+}
+
+template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Progress>& progress) {
   auto& [step, total_steps, samples, position, epoch, total_epochs, step_seconds, learning_rate,
-         metrics, reported_at] = progress;
+         metrics, reported_at, resume] = progress;
   fields("step", step)("total_steps", total_steps)("samples", samples)("position", position);
   fields("epoch", epoch)("total_epochs", total_epochs)("step_seconds", step_seconds);
   fields("learning_rate", learning_rate)("metrics", metrics)("reported_at", reported_at);
+  fields.unless(std::nullopt, "resume_audit", resume);
 }
 
 template <class Fields>

@@ -188,9 +188,13 @@ inline void randomize(Rng& rng, PublishedModel& value) {
   auto& [node, path, sha256, bytes, step, samples, published_at] = value;
   randomize_all(rng, node, path, sha256, bytes, step, samples, published_at);
 }
+inline void randomize(Rng& rng, ResumeAudit& value) {
+  auto& [agrees, text] = value;
+  randomize_all(rng, agrees, text);
+}
 inline void randomize(Rng& rng, Progress& value) {
-  auto& [a, b, c, d, e, f, g, h, metrics, reported_at] = value;
-  randomize_all(rng, a, b, c, d, e, f, g, h, metrics, reported_at);
+  auto& [a, b, c, d, e, f, g, h, metrics, reported_at, resume] = value;
+  randomize_all(rng, a, b, c, d, e, f, g, h, metrics, reported_at, resume);
 }
 inline void randomize(Rng& rng, Reason& value) {
   auto& [code, numbers, text] = value;

@@ -141,6 +141,20 @@ Result<bool> read_of_model(const std::string& key, const Json& value, Report& re
   return true;
 }
 
+Result<void> read_resume(const Json& value, Report& report) {
+  const auto agrees = value.find("agrees"), text = value.find("text");
+  const bool sound = value.size() == 2 && agrees != value.end() && agrees->is_boolean() &&
+                     text != value.end() && text->is_string();
+  const auto* told = sound ? text->get_ptr<const std::string*>() : nullptr;
+  if (told == nullptr || told->size() > kResumeTextMax || !is_visible(*told))
+    return fail(
+        invalid(fmt::format("'resume_audit' must be {{\"agrees\": true, \"text\": \"…\"}}, with a "
+                            "text of one line and at most {} bytes.",
+                            kResumeTextMax)));
+  report.resume = ResumeAudit{agrees->get<bool>(), *told};
+  return {};
+}
+
 Result<void> read_metric(const std::string& key, const Json& value, Report& report) {
   if (!value.is_number())
     return fail(invalid(fmt::format(
@@ -171,7 +185,9 @@ Result<Report> read_report(const Json& object) {
     if (*reserved) continue;
     const auto read = key == "checkpoint"           ? read_path(key, value, report.checkpoint)
                       : key == "model" && publishes ? read_path(key, value, report.model)
-                                                    : read_metric(key, value, report);
+                      : key == "resume_audit" && value.is_object()
+                          ? read_resume(value, report)
+                          : read_metric(key, value, report);
     if (!read) return fail(read.error());
   }
   return report;

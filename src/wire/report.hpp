@@ -28,6 +28,7 @@ struct Report {
   // Of a model that is handed out. The digest: 64 hexadecimal digits, written small; empty: not said.
   std::string model, sha256;
   std::optional<std::uint64_t> bytes;
+  std::optional<ResumeAudit> resume;
 
   friend bool operator==(const Report&, const Report&) = default;
 };
@@ -39,9 +40,9 @@ inline constexpr std::size_t kMetricNameMax = 128;
 inline constexpr std::size_t kReportedPathMax = 4096;
 
 // One object: reserved keys `step total_steps epoch total_epochs samples step_seconds learning_rate
-// position checkpoint`, beside a path
-// `model` also `bytes sha256`; all others are metrics. Nulls are skipped. Errors: invalid (names the key
-// and what it must be), too_large.
+// position checkpoint`, an object `resume_audit` of `agrees` and `text`, beside a path `model` also
+// `bytes sha256`; all others are metrics. Nulls are skipped. Errors: invalid (names the key and what it
+// must be), too_large.
 Result<Report> parse_report(std::string_view json);
 
 // The report in a line of output: `{"paceline": {…}}` after any prefix, up to the end of the line.

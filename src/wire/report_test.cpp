@@ -1,9 +1,12 @@
 #include "wire/report.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace paceline {
 namespace {
+
+using ::testing::HasSubstr;
 
 TEST(Report, SeparatesReservedKeysFromMetrics) {
   const auto report = parse_report(
@@ -84,6 +87,25 @@ TEST(ReportLine, MayTellOfAModel) {
   EXPECT_EQ(report->metrics, (std::map<std::string, double>{{"loss", 1}}));
   EXPECT_EQ(parse_report(R"({"model": 7, "bytes": 9})")->metrics.size(), 2U)
       << "metrics, where no model is told of";
+}
+
+TEST(Report, MayTellHowAResumeWent) {
+  const auto report =
+      parse_report(R"({"resume_audit": {"agrees": true, "text": "step 5"}, "step": 9})");
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->resume, (ResumeAudit{true, "step 5"}));
+  EXPECT_EQ(report->step, 9U);
+  EXPECT_EQ(parse_report(R"({"resume_audit": 7})")->metrics.size(), 1U) << "a metric, as any other";
+  for (const std::string odd :
+       {R"({})", R"({"agrees": true})", R"({"agrees": 1, "text": "a"})",
+        R"({"agrees": true, "text": 1})", R"({"agrees": true, "text": "a\nb"})",
+        R"({"agrees": true, "text": "a", "more": 1})"}) {
+    const auto wrong = parse_report("{\"resume_audit\": " + odd + "}");
+    ASSERT_FALSE(wrong) << odd;
+    EXPECT_THAT(wrong.error().message, HasSubstr("'resume_audit' must be")) << odd;
+  }
+  EXPECT_FALSE(parse_report(R"({"resume_audit": {"agrees": true, "text": ")" +
+                            std::string(kResumeTextMax + 1, 'a') + "\"}}"));
 }
 
 TEST(ReportLine, EverythingElseIsTheScriptsOwn) {

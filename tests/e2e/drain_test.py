@@ -1,6 +1,7 @@
 """Machines that are emptied: with another machine beside them, with a deadline, announced; and over a restart."""
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -104,6 +105,27 @@ class DrainTest(BoxWithAgents):
         self.assertIn(f"node {node} drains, and starts nothing", self.box.call("why", str(job)).stdout)
         self.box.call("undrain", node)
         self.await_state(job, "RUNNING")
+
+    def test_what_it_was_told_to_cost_is_what_it_costs(self):
+        node = self.server_node()
+        job = self.submit(OWNER, {"elastic": "no"}, ["sleep", "1000"])
+        self.await_state(job, "RUNNING")
+        time.sleep(10)
+        said = self.drain(node, "--within", "5s", "--yes")
+        told = float(re.search(r"it never saved and loses about ([\d.]+) slot-seconds", said)[1])
+        lost = self.await_state(job, "PENDING")["lost_slot_seconds"]["preemption"]
+        self.assertAlmostEqual(lost, told, delta=0.2 * told)
+
+    def test_one_that_saves_loses_at_most_what_the_notice_took(self):
+        node = self.server_node()
+        job = self.counting({"elastic": "no"})
+        self.drain(node, "--within", "3s", "--yes")
+        lost = self.await_state(job, "PENDING")["lost_slot_seconds"]["preemption"]
+        entries = [json.loads(line) for line in self.box.call("events", "-o", "json").stdout.splitlines()]
+        stopped, = (entry["at"] for entry in entries if entry["kind"] == "plan"
+                    and any((change["kind"], change["job"]) == ("stop", job) for change in entry["changes"]))
+        ended, = (entry["at"] for entry in entries if (entry["kind"], entry.get("job")) == ("worker_ended", job))
+        self.assertLessEqual(lost, ended - stopped + 0.1)
 
     def test_without_an_end_it_waits_and_ctrl_c_ends_the_waiting_alone(self):
         node = self.server_node()

@@ -85,7 +85,7 @@ JOB = Answer(
     "min_run_seconds stop_loss resize_loss expect_seconds expect_samples expect_speeds deadline_at remaining.{seconds,low_seconds,high_seconds,from} "
     "asked.{by,since,stops_at} waited_seconds ran_seconds paused_seconds slot_seconds lost_slot_seconds." + BILL +
     " exit_code cause ending",
-    owners="command directory shipped.{ship,files,bytes}? metrics.* checkpoint.{path,step,samples,acknowledged_at,node,kept} checkpoint.unkept? "
+    owners="command directory shipped.{ship,files,bytes}? metrics.* checkpoint.{path,step,samples,acknowledged_at,node,kept} checkpoint.unkept? resume_audit.{agrees,text} "
            "model.{node,path,sha256,bytes,step,samples,published_at} warnings[].{code,text}?")
 WHY = Answer("id state reason lines[] waits.{passed_over,passed_by[],patience_until,kept.{slots,free,last_job,free_at}} "
              "changes[].{change,slots,starts_at}? position starts_after? {expected_start,expected_end}.{at,earliest,latest,known}")
@@ -222,7 +222,7 @@ EVENTS = {kind: Answer("seq at kind " + fields, owners) for kind, (fields, owner
                             "checkpoint.place.{node,report,by.{job,generation,rank}} checkpoint.place.{inside,ship,unkept}?"),
     "model_published": ("", "seq at kind job generation model.{node,path,sha256,bytes,step,samples,published_at}"),
     "progress": ("", "seq at kind job generation progress.{step,total_steps,samples,position,epoch,total_epochs,step_seconds,"
-                     "learning_rate,metrics.*,reported_at} target_delivered? target_reached?"),
+                     "learning_rate,metrics.*,reported_at} progress.resume_audit.{agrees,text} target_delivered? target_reached?"),
     "job_warned": ("", "seq at kind job generation warning holds"),
     "time_limit_reached": ("job", ""),
     "clock_set": ("by_seconds? boot.{id,at}?", ""),
@@ -240,7 +240,8 @@ UNLIKE_HERE = {"node_down", "drain_began", "clock_set", "jobs_forgotten", "nodes
                "job_warned", "worker_ready", "gang_stands", "newcomers_late", "checkpoint_kept"}  # kinds that nothing in this test brings about
 
 REPORT = {"step": 10, "total_steps": 1000, "epoch": 0.1, "total_epochs": 10, "samples": 640, "step_seconds": 0.1,
-          "learning_rate": 0.01, "position": 640, "accuracy": 0.1, f"{SECRET}_loss": 0.5}
+          "learning_rate": 0.01, "position": 640, "accuracy": 0.1, f"{SECRET}_loss": 0.5,
+          "resume_audit": {"agrees": True, "text": f"step 5 of checkpoint {SECRET}.pt"}}
 SAVES = {"checkpoint": f"/tmp/{SECRET}.pt", "step": 10, "samples": 640}
 PUBLISHES = {"model": f"/tmp/{SECRET}-model.pt", "bytes": 1024, "sha256": "a" * 64, "step": 10, "samples": 640}
 TRAINS = f"""

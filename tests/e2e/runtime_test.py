@@ -63,14 +63,17 @@ class RuntimeTest(unittest.TestCase):
         self.newcomer.types("paceline wait 1")
         self.assertEqual(self.show()["state"], "COMPLETED", self.newcomer.types("paceline logs 1"))
         reports = self.reports()
+        self.assertEqual([each["resume_audit"]["agrees"] for each in reports if "resume_audit" in each], [True, True])
+        shown = self.newcomer.types("paceline show 1")
+        self.assertRegex(shown, r"\n  Resumed     at step \d+ .*: samples, data position, learning rate agree; loss ", shown)
+        reports = [each for each in reports if "resume_audit" not in each]
         places = [each["samples"] for each in reports if "accuracy" in each]
         self.assertEqual(places, [SAMPLES * epoch for epoch in range(1, 151)], "each epoch ended once, where it ends")
         self.assertEqual(reports[-1]["samples"], SAMPLES * 150)
         self.assertEqual(reports[-1]["step"], SAMPLES * 150 // 100)
 
     def step(self):
-        reports = self.reports()
-        return reports[-1]["step"] if reports else 0
+        return max((each["step"] for each in self.reports() if "step" in each), default=0)
 
     def until(self, happened):
         deadline = time.monotonic() + 300

@@ -10,11 +10,12 @@ namespace paceline::testing {
 namespace {
 
 using detail::Audit;
+using detail::Finding;
 using detail::RecentLoss;
 using detail::Record;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using Lines = std::vector<std::string>;
+using ::testing::StartsWith;
 
 Record record() {
   return {.step = 12,
@@ -85,8 +86,7 @@ TEST(RecentLoss, IsThatOfAllSamples) {
 }
 
 struct Said {
-  Lines lines;
-  std::string end;
+  std::optional<Finding> first, end;
 };
 
 // What rank 0 of two says, of which rank 1 stands there.
@@ -95,39 +95,53 @@ Said said(const Record& on_rank_1, std::initializer_list<double> since) {
   const Gang gang(2, [&](Group& group) {
     Audit audit(record(), "of checkpoint c.pt", "in checkpoint c.pt");
     EXPECT_FALSE(audit.is_due(100));
-    const auto lines = audit.compare(group, group.rank() == 0 ? record() : on_rank_1);
+    const auto first = audit.compare(group, group.rank() == 0 ? record() : on_rank_1);
     EXPECT_FALSE(audit.is_due(16));
     EXPECT_TRUE(audit.is_due(17));
     const auto end = audit.conclude(group, losses(since));
-    if (group.rank() == 0) found = {lines, end};
+    if (group.rank() == 0) found = {first, end};
   });
   return found;
 }
 
 TEST(Audit, IsOneLineWhereAllAgree) {
   const auto found = said(record(), {0.4});
-  EXPECT_THAT(found.lines, IsEmpty());
-  EXPECT_EQ(found.end,
-            "resumed at step 12 of checkpoint c.pt: samples, data position, learning rate agree; "
+  EXPECT_FALSE(found.first);
+  EXPECT_TRUE(found.end->agrees);
+  EXPECT_EQ(found.end->text,
+            "step 12 of checkpoint c.pt: samples, data position, learning rate agree; "
             "loss 0.4 (0.5 before)");
-  EXPECT_EQ(said(record(), {}).end,
-            "resumed at step 12 of checkpoint c.pt: samples, data position, learning rate agree");
+  EXPECT_THAT(found.end->lines, ElementsAre("resumed at " + found.end->text));
+  EXPECT_EQ(said(record(), {}).end->text,
+            "step 12 of checkpoint c.pt: samples, data position, learning rate agree");
 }
 
 TEST(Audit, TellsOfOneRankThatDiffersAndSaysNoMoreThatAllAgree) {
   auto other = record();
   other.batch = 20;
   const auto found = said(other, {0.4});
-  EXPECT_THAT(found.lines, ElementsAre("resume audit: on rank 1 a global batch has 20 samples, in "
-                                       "checkpoint c.pt it had 10 samples."));
-  EXPECT_EQ(found.end, "");
+  EXPECT_FALSE(found.first->agrees);
+  EXPECT_EQ(found.first->text,
+            "on rank 1 a global batch has 20 samples, in checkpoint c.pt it had 10 samples");
+  EXPECT_THAT(found.first->lines, ElementsAre("resume audit: " + found.first->text + "."));
+  EXPECT_FALSE(found.end);
+}
+
+TEST(Audit, TellsPacelineOfAllThatDiffersTogether) {
+  auto other = record();
+  other.batch = 20;
+  const auto found = said(other, {1.25});
+  EXPECT_THAT(found.end->lines, ElementsAre(StartsWith("resume audit: the loss is 1.25")));
+  EXPECT_THAT(found.end->text, StartsWith(found.first->text + "; the loss is 1.25"));
 }
 
 TEST(Audit, TellsOfALossThatJumps) {
-  EXPECT_EQ(said(record(), {1.25}).end,
-            "resume audit: the loss is 1.25 in the first steps after the resume, 0.5 in checkpoint "
-            "c.pt: more than 2 times as much.");
-  EXPECT_EQ(said(record(), {0.99}).end.substr(0, 7), "resumed");
+  const auto end = said(record(), {1.25}).end;
+  EXPECT_FALSE(end->agrees);
+  EXPECT_THAT(end->lines,
+              ElementsAre("resume audit: the loss is 1.25 in the first steps after the resume, "
+                          "0.5 in checkpoint c.pt: more than 2 times as much."));
+  EXPECT_TRUE(said(record(), {0.99}).end->agrees);
 }
 
 }  // namespace

@@ -10,9 +10,11 @@ import sys
 import torch
 
 from paceline.group import SUM
+from paceline.report import report
 
 LOSS_STEPS = 5  # the first ones after a resume, over which its loss is taken
 LOSS_JUMP = 2.0  # times the loss before: more is told
+TEXT_MAX = 500  # characters, of what Paceline is told
 _DECAY = 0.9  # of what earlier steps count in the recent loss, from one step to the next
 
 
@@ -44,16 +46,17 @@ class Audit:
 
     def __init__(self, before, at, there):
         self._before, self._at, self._there = before, at, there
-        self.compared = self._agrees = False
+        self.compared, self._found = False, []
 
     def compare(self, group, record):
         """Warns of what this rank, or another, has otherwise."""
         self.compared = True
         records = [json.loads(each) for each in group.all_gather_bytes(json.dumps(record).encode())]
-        found = list(differences(self._before, records, self._there))
-        self._agrees = not found
-        for each in found if group.rank == 0 else []:
-            _say(f"resume audit: {each}.")
+        self._found = list(differences(self._before, records, self._there))
+        if group.rank == 0 and self._found:
+            for each in self._found:
+                _say(f"resume audit: {each}.")
+            _tell(False, self._found)
 
     def is_due(self, step):
         return self.compared and step >= self._before["step"] + LOSS_STEPS
@@ -66,11 +69,15 @@ class Audit:
         known = loss is not None and before is not None
         jumps = known and before > 0 and not loss <= before * LOSS_JUMP
         if jumps:
-            _say(f"resume audit: the loss is {loss:.3g} in the first steps after the resume, {before:.3g} {self._there}: "
-                 f"more than {LOSS_JUMP:g} times as much.")
-        elif self._agrees:
-            _say(f"resumed at step {self._before['step']} {self._at}: samples, data position, learning rate agree"
-                 + (f"; loss {loss:.3g} ({before:.3g} before)" if known else ""))
+            found = (f"the loss is {loss:.3g} in the first steps after the resume, {before:.3g} {self._there}: more than "
+                     f"{LOSS_JUMP:g} times as much")
+            _say(f"resume audit: {found}.")
+            _tell(False, [*self._found, found])
+        elif not self._found:
+            found = (f"step {self._before['step']} {self._at}: samples, data position, learning rate agree"
+                     + (f"; loss {loss:.3g} ({before:.3g} before)" if known else ""))
+            _say("resumed at " + found)
+            _tell(True, [found])
 
 
 def differences(before, records, there):
@@ -105,6 +112,10 @@ _SENTENCES = {
         f"the learning rates are {_rates(now)}, {there} they were {_rates(before)}: pass the scheduler to "
         "job.distribute(), and change no rate after job.checkpoint()",
 }
+
+
+def _tell(agrees, found):
+    report(resume_audit={"agrees": agrees, "text": "; ".join(found)[:TEXT_MAX]})
 
 
 def _say(text):

@@ -206,6 +206,8 @@ class ResumeTest(unittest.TestCase):
     def audited(self, outputs):
         for each in outputs[1:]:
             self.assertNotIn("paceline: ", each, "rank 0 speaks for all")
+        self.told = [json.loads(each)["paceline"]["resume_audit"]
+                     for each in re.findall('^{"paceline": {"resume_audit".*$', outputs[0], re.M)]
         return re.findall("^paceline: (.*)$", outputs[0], re.M)
 
     def test_a_start_that_agrees_is_one_line(self):
@@ -213,6 +215,7 @@ class ResumeTest(unittest.TestCase):
         line, = self.audited(self.go_on(3))
         self.assertRegex(line, r"^resumed at step 12 of checkpoint ckpt-000000000120\.pt: samples, data position, learning rate agree; "
                          r"loss 0\.\d+ \(0\.\d+ before\)$")
+        self.assertEqual(self.told, [{"agrees": True, "text": line.removeprefix("resumed at ")}])
 
     def test_a_resize_in_place_that_agrees_is_one_line(self):
         agent = self.resized(2, ([1, 0], 1), scale="sqrt")
@@ -251,6 +254,7 @@ class ResumeTest(unittest.TestCase):
         self.leave(2)
         found = self.audited(self.go_on(2, batch=20, shuffle=False, late_rate=0.5))
         self.assertEqual(len(found), 3, found)
+        self.assertEqual(self.told[0], {"agrees": False, "text": "; ".join(each[len("resume audit: "):-1] for each in found)})
         self.assertIn("a global batch has 20 samples, in checkpoint ckpt-000000000120.pt it had 10 samples.", found[1])
         self.assertIn("another order", found[0])
         self.assertRegex(found[2], r"learning rates are 0\.5, in checkpoint ckpt-000000000120\.pt they were 0\.0886")
@@ -271,6 +275,7 @@ class ResumeTest(unittest.TestCase):
         line, = self.audited(self.go_on(2, spoil=True))
         self.assertRegex(line, r"^resume audit: the loss is [\d.]+ in the first steps after the resume, 0\.\d+ in checkpoint "
                          r"ckpt-000000000120\.pt: more than 2 times as much\.$")
+        self.assertEqual(self.told, [{"agrees": False, "text": line[len("resume audit: "):-1]}])
 
     def test_a_training_that_is_left_sooner_is_audited_all_the_same(self):
         self.leave(1)

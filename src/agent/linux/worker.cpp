@@ -55,6 +55,7 @@ WorkerReport to_observation(const ProcessKey& key, std::uint64_t number, Time at
   seen.total_epochs = report.total_epochs;
   seen.step_seconds = report.step_seconds;
   seen.learning_rate = report.learning_rate;
+  seen.resume = report.resume;
   return seen;
 }
 

@@ -169,6 +169,13 @@ std::string model_line(const Document& job, double now) {
                  labelled("published", when(model, "published_at", now))});
 }
 
+std::string resume_line(const Document& job) {
+  const auto& resume = member(job, "resume_audit");
+  const auto text = text_of(resume, "text");
+  if (text.empty()) return "";
+  return (flag_of(resume, "agrees") ? "at " : "not as it was left: ") + text;
+}
+
 std::string curve_line(const Document& curve) {
   const auto from = number_of(curve, "thinned_from");
   if (!from) return "";
@@ -298,6 +305,7 @@ std::string job_page(const Document& job, const Curve& curve, const Console& con
   page.line("Curve", curve_line(curve.page));
   page.line("Target", target_line(job, curve, now));
   page.line("Checkpoint", checkpoint_line(job, now));
+  page.line("Resumed", resume_line(job));
   page.line("Model", model_line(job, now));
   page.line("Asked", asked_line(job, now));
   for (const auto& warning : list_of(job, "warnings"))

@@ -73,6 +73,16 @@ TEST(JobView, ShowsWhatItsOwnerIsWarnedOf) {
   EXPECT_THAT(page(R"("warnings": [])"), Not(HasSubstr("Warning")));
 }
 
+TEST(JobView, ShowsHowTheLastResumeWent) {
+  const auto page = [](std::string_view more) { return job_page(job(more), {}, Console({}), 100); };
+  EXPECT_THAT(
+      page(R"("resume_audit": {"agrees": true, "text": "step 12 of checkpoint c.pt: all agree"})"),
+      HasSubstr("Resumed     at step 12 of checkpoint c.pt: all agree\n"));
+  EXPECT_THAT(page(R"("resume_audit": {"agrees": false, "text": "the learning rates are 0.1"})"),
+              HasSubstr("Resumed     not as it was left: the learning rates are 0.1\n"));
+  EXPECT_THAT(page(R"("resume_audit": null)"), Not(HasSubstr("Resumed")));
+}
+
 TEST(JobView, SaysHowToReportWhatATargetAwaits) {
   auto waiting = job(R"("started_at": 5, "target": {"metric": "acc", "direction": ">=",
                         "deliver": 0.9, "final": 0.9, "reached": false})");

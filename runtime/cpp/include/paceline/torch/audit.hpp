@@ -20,8 +20,9 @@
 
 namespace paceline::detail {
 
-inline constexpr std::uint64_t kLossSteps = 5;  // the first after a resume, for its loss
-inline constexpr double kLossJump = 2.0;        // times the loss before: more is told
+inline constexpr std::uint64_t kLossSteps = 5;      // the first after a resume, for its loss
+inline constexpr double kLossJump = 2.0;            // times the loss before: more is told
+inline constexpr std::size_t kResumeTextMax = 500;  // bytes, of what Paceline is told
 
 // As Python's %g with so many digits.
 inline std::string short_text(double value, int digits = 6) {
@@ -165,6 +166,13 @@ inline std::vector<std::string> differences(const Record& before,
   return found;
 }
 
+// What an audit came to, as rank 0 tells it.
+struct Finding {
+  bool agrees = false;
+  std::vector<std::string> lines{};  // of the log
+  std::string text{};                // for Paceline
+};
+
 // Of one resume. Every rank makes the same calls.
 class Audit {
  public:
@@ -174,41 +182,52 @@ class Audit {
       : before_(std::move(before)), at_(std::move(at)), there_(std::move(there)) {}
 
   [[nodiscard]] bool compared() const { return compared_; }
-  // Returns what rank 0 tells: a line for each thing that this rank, or another, has otherwise.
-  std::vector<std::string> compare(Group& group, const Record& now) {
+  // Of what this rank, or another, has otherwise; nothing: all agrees so far.
+  std::optional<Finding> compare(Group& group, const Record& now) {
     std::vector<Record> records;
     for (const auto& each : group.all_gather_bytes(now.packed()))
       records.push_back(Record::unpacked(each));
     compared_ = true;
-    auto lines = differences(before_, records, there_);
-    agrees_ = lines.empty();
-    for (auto& each : lines) each = "resume audit: " + each + ".";
-    return lines;
+    return differing(differences(before_, records, there_));
   }
 
   [[nodiscard]] bool is_due(std::uint64_t step) const {
     return compared_ && step >= before_.step + kLossSteps;
   }
-  // The training has gone on for a while, with that RecentLoss since the resume. Returns the line that rank
-  // 0 tells; empty: none.
-  [[nodiscard]] std::string conclude(Group& group, const RecentLoss& recent) const {
+  // The training has gone on for a while, with that RecentLoss since the resume. Nothing: there is no more
+  // to tell.
+  std::optional<Finding> conclude(Group& group, const RecentLoss& recent) {
     const auto loss = recent.over_all(group), before = before_.loss;
     const bool known = loss && before;
     if (known && *before > 0 && !(*loss <= *before * kLossJump))
-      return "resume audit: the loss is " + short_text(*loss, 3) +
-             " in the first steps after the resume, " + short_text(*before, 3) + " " + there_ +
-             ": more than " + short_text(kLossJump) + " times as much.";
-    if (!agrees_) return {};
-    return "resumed at step " + std::to_string(before_.step) + " " + at_ +
-           ": samples, data position, learning rate agree" +
-           (known ? "; loss " + short_text(*loss, 3) + " (" + short_text(*before, 3) + " before)"
-                  : "");
+      return differing({"the loss is " + short_text(*loss, 3) +
+                        " in the first steps after the resume, " + short_text(*before, 3) + " " +
+                        there_ + ": more than " + short_text(kLossJump) + " times as much"});
+    if (!found_.empty()) return {};
+    const auto text =
+        "step " + std::to_string(before_.step) + " " + at_ +
+        ": samples, data position, learning rate agree" +
+        (known ? "; loss " + short_text(*loss, 3) + " (" + short_text(*before, 3) + " before)"
+               : "");
+    return Finding{true, {"resumed at " + text}, text.substr(0, kResumeTextMax)};
   }
 
  private:
+  // With what was found before.
+  std::optional<Finding> differing(const std::vector<std::string>& sentences) {
+    if (sentences.empty()) return {};
+    Finding finding;
+    for (const auto& each : sentences) {
+      finding.lines.push_back("resume audit: " + each + ".");
+      found_ += (found_.empty() ? "" : "; ") + each;
+    }
+    finding.text = found_.substr(0, kResumeTextMax);
+    return finding;
+  }
+
   Record before_;
-  std::string at_, there_;
-  bool compared_ = false, agrees_ = false;
+  std::string at_, there_, found_;
+  bool compared_ = false;
 };
 
 }  // namespace paceline::detail

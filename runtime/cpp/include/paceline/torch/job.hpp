@@ -827,15 +827,17 @@ class Job {
   // Before the first batch that comes after a resume is handed out.
   void compare_audit() {
     if (!audit_ || audit_->compared()) return;
-    attempt([&] {
-      for (const auto& each : audit_->compare(group(), record())) say(each);
-    });
+    attempt([&] { tell_of_resume(audit_->compare(group(), record())); });
     if (ranks_.error()) regroup(kAtNextBatch);
   }
   void end_audit() {
-    if (audit_ && audit_->compared())
-      if (const auto line = audit_->conclude(group(), recent_loss_); !line.empty()) say(line);
+    if (audit_ && audit_->compared()) tell_of_resume(audit_->conclude(group(), recent_loss_));
     audit_.reset();
+  }
+  void tell_of_resume(const std::optional<detail::Finding>& found) const {
+    if (!found || rank() > 0) return;
+    for (const auto& each : found->lines) say(each);
+    detail::Report().add_resume(found->agrees, found->text).print();
   }
 
   // ---- checkpoints ----

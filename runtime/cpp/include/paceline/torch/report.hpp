@@ -63,6 +63,10 @@ class Report {
     for (const auto& [name, value] : metrics) add(name, value);
     return *this;
   }
+  Report& add_resume(bool agrees, const std::string& text) {
+    return put("resume_audit", std::string("{\"agrees\": ") + (agrees ? "true" : "false") +
+                                   ", \"text\": " + quoted(text) + "}");
+  }
   void print() const { std::cout << "{\"paceline\": {" + members_ + "}}\n" << std::flush; }
 
  private:
