@@ -75,12 +75,13 @@ class Rehearsal {
     return resize_pause(job) * job.slots(job.current->size());
   }
 
-  // A job that saves is taken to have as much unsaved then as now; one that never did loses it all.
+  // A job that saves is taken to have as much unsaved then as now; one that never did loses it all. While it
+  // waits its slots are others'.
   [[nodiscard]] double lost_when_stopped(const Job& job, Time at) const {
     if (!job.current || job.lends()) return 0;
     const double slots = job.slots(job.current->size());
     const double more = job.checkpoint ? 0 : to_seconds(at - now_) * slots;
-    return work_at_risk(job, now_) + restart_pause(job) * slots + more;
+    return work_at_risk(job, now_) + more;
   }
 
   Time now_;

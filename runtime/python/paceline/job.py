@@ -253,7 +253,7 @@ class Job:
         self._come_together()  # the script may have left the loop over the last epoch's batches
         self._begin_epoch()
         generation = None
-        while generation != self.generation:
+        while self._following or generation != self.generation:
             self._come_together()
             generation = self.generation
             self._scale()

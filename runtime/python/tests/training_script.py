@@ -17,7 +17,7 @@ ASKED = {"epochs": 2, "batch": 30, "samples": 100, "max_local": None, "order": "
          "scale": None, "rate": 0.1, "width": 8, "adam": False, "fails": False, "forgets": None,
          "different_data": False, "fails_on": None, "gpus": False, "buckets_of": None, "formed_within": None,
          "abort_within": None, "frozen": False, "waits_in_step": None, "scaler": False, "publish": None,
-         "holds": None, "dies_evaluating": None, **json.loads(sys.argv[1])}
+         "holds": None, "dies_evaluating": None, "evaluates": False, "leaves": None, **json.loads(sys.argv[1])}
 
 if ASKED["gpus"]:  # of the tests' own
     import stub_streams
@@ -154,6 +154,30 @@ if ASKED["tensors"]:
     data = torch.utils.data.TensorDataset(torch.arange(len(train)), train.x, train.y)
 
 seen, steps, accuracies, slow_enough = [], 0, [], False
+
+
+def count_correct(batch):
+    _, x, y = batch
+    while ASKED["holds"] and job.steps == 4 and not os.path.exists(ASKED["holds"]):
+        time.sleep(0.01)
+    return (net(x).argmax(1) == y).sum(), len(y)
+
+
+def measure(batch):
+    if job.steps == 5 and job.generation == 1 and job.rank == ASKED["dies_evaluating"]:
+        os.kill(os.getpid(), signal.SIGKILL)
+    correct, count = count_correct(batch)
+    return {"accuracy": correct, "one": count}, count
+
+
+def evaluate():
+    accuracies.append(job.evaluate(count_correct, test, batch_size=10))
+    measured = job.evaluate(measure, test, batch_size=7)
+    assert measured["one"] == 1.0 and (ASKED["chance"] or measured["accuracy"] == accuracies[-1]), measured
+    assert job.evaluate(lambda _: ({"one": 1}, 1), [0]) == {"one": 1.0}
+    job.report(accuracy=accuracies[-1])
+
+
 if ASKED["waits_in_step"]:  # as for a number that lies on the GPU
     net.one.weight.register_hook(lambda _: stub_streams.synchronize() if steps == ASKED["waits_in_step"] else None)
 for epoch in job.epochs(ASKED["epochs"]):
@@ -205,6 +229,10 @@ for epoch in job.epochs(ASKED["epochs"]):
             before = job.steps
             job.step(loss=loss)
             print("steps", before, job.steps, flush=True)
+        if ASKED["evaluates"]:
+            evaluate()
+        if job.steps == ASKED["leaves"]:
+            break
 
     # A backward() outside of batches is nobody's mean.
     aside = torch.ones(1, requires_grad=True)
@@ -213,25 +241,11 @@ for epoch in job.epochs(ASKED["epochs"]):
     assert (net.one.weight.grad == 3).all(), net.one.weight.grad
     net.one.weight.grad = None
 
-    def count_correct(batch):
-        _, x, y = batch
-        while ASKED["holds"] and job.steps == 4 and not os.path.exists(ASKED["holds"]):
-            time.sleep(0.01)
-        return (net(x).argmax(1) == y).sum(), len(y)
-
-    def measure(batch):
-        if job.steps == 5 and job.generation == 1 and job.rank == ASKED["dies_evaluating"]:
-            os.kill(os.getpid(), signal.SIGKILL)
-        correct, count = count_correct(batch)
-        return {"accuracy": correct, "one": count}, count
-
-    accuracies.append(job.evaluate(count_correct, test, batch_size=10))
-    measured = job.evaluate(measure, test, batch_size=7)
-    assert measured["one"] == 1.0 and (ASKED["chance"] or measured["accuracy"] == accuracies[-1]), measured
-    assert job.evaluate(lambda _: ({"one": 1}, 1), [0]) == {"one": 1.0}
-    job.report(accuracy=accuracies[-1])
+    evaluate()
     if ASKED["publish"]:
         print("published", job.publish(net, ASKED["publish"]))
+    if job.steps == ASKED["leaves"]:
+        break
 job.finish()
 bits = [value.tolist() for value in net.state_dict().values()]
 weights = [round(value, 9) for each in net.parameters() for value in each.detach().double().flatten().tolist()]
