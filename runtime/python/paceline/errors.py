@@ -1,5 +1,7 @@
 """What goes wrong in a gang, in a sentence that every rank tells alike."""
 
+import contextlib
+
 CAUSES = ("ok", "bad argument", "timed out", "aborted", "lost", "left", "mismatch", "refused", "system")
 
 
@@ -17,3 +19,10 @@ class GroupError(PacelineError):
         super().__init__(message)
         self.cause = cause
         self.rank = rank
+
+
+def raise_together(group, why):
+    """Raises PacelineError. Every rank calls it, so that none ends before the others know why."""
+    with contextlib.suppress(GroupError):
+        group.barrier()
+    raise PacelineError(why)

@@ -20,7 +20,7 @@ from paceline.audit import Audit, RecentLoss
 from paceline.carried import (Pieces, carry_optimizer, carry_scaler, carry_scheduler, has_scheduler, is_scaler,
                               is_scheduler)
 from paceline.checkpoint import Folder, go_on
-from paceline.errors import GroupError, PacelineError
+from paceline.errors import GroupError, PacelineError, raise_together
 from paceline.exact import ExactGradients, Seeded
 from paceline.gradients import Gradients, trained
 from paceline.group import MAX, SUM
@@ -681,6 +681,8 @@ class Job:
         told = {}
         while not told.get("next"):
             told = json.loads(self._group.broadcast_bytes(b"", host))
+            if "why" in told:
+                raise_together(self._group, told["why"])
             if told.get("over"):
                 self._ranks.part()
                 self._attendant.end()
@@ -756,7 +758,7 @@ class Job:
                 told = {"why": str(error)}
         told = self._tell_newcomers(told)
         if "why" in told:
-            raise PacelineError(told["why"])
+            raise_together(self._group, told["why"])
         return told["result"]
 
     def _regroup(self, away):

@@ -9,7 +9,7 @@ import torch
 
 from paceline import state
 from paceline.checkpoint import write_whole
-from paceline.errors import PacelineError
+from paceline.errors import PacelineError, raise_together
 
 PIECE = 1 << 20
 
@@ -23,7 +23,7 @@ def publish(group, model, path):
     told = json.dumps(_write(model, Path(path).absolute())) if group.rank == 0 else ""
     told = json.loads(group.broadcast_bytes(told.encode()))
     if "why" in told:
-        raise PacelineError(told["why"])
+        raise_together(group, told["why"])
     return told
 
 
