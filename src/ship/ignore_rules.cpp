@@ -3,7 +3,6 @@
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <ranges>
 #include <utility>
 
 namespace paceline {
@@ -86,11 +85,11 @@ void IgnoreRules::enter(const PathParts& folder, std::string_view text) {
 }
 
 bool IgnoreRules::ignores(const PathParts& path, EntryKind entry) const {
-  for (const auto& file : files_ | std::views::reverse) {
-    if (file.depth >= path.size()) continue;
-    const auto below = std::span(path).subspan(file.depth);
-    for (const auto& rule : file.rules | std::views::reverse)
-      if (fits(rule, below, entry)) return !rule.takes_back;
+  for (auto file = files_.rbegin(); file != files_.rend(); ++file) {
+    if (file->depth >= path.size()) continue;
+    const auto below = std::span(path).subspan(file->depth);
+    for (auto rule = file->rules.rbegin(); rule != file->rules.rend(); ++rule)
+      if (fits(*rule, below, entry)) return !rule->takes_back;
   }
   return false;
 }

@@ -319,9 +319,9 @@ Result<void> hold(const LimitWorker& limited) {
 }
 
 Result<void> hold(const EnrolWorker& enrolled) {
-  const auto& [generation, rank, world_size] = enrolled.membership;
+  const Membership& its = enrolled.membership;
   return all([&] { return check_key(enrolled.key); },
-             [&] { return within(0 <= rank && rank < world_size, "a rank"); });
+             [&] { return within(0 <= its.rank && its.rank < its.world_size, "a rank"); });
 }
 
 Result<void> hold(const LeaveGang& leave) {

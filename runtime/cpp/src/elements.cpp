@@ -13,8 +13,22 @@
 #define PACELINE_SIMD
 #endif
 
+// Clang has another word for loops whose rounds don't depend on each other, and before its 15th version
+// another one for half floats on x86.
+#ifdef __clang__
+#define PACELINE_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define PACELINE_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
 namespace paceline::runtime {
 namespace {
+
+#if defined(__clang__) && __clang_major__ < 15
+using Half = __fp16;
+#else
+using Half = _Float16;
+#endif
 
 // As the upper half of a float; rounds to the nearest, halves to even.
 struct BFloat16 {
@@ -32,10 +46,10 @@ struct BFloat16 {
 };
 
 struct Float16 {
-  _Float16 value;
+  Half value;
 
   explicit operator float() const { return static_cast<float>(value); }
-  static Float16 of(float value) { return {static_cast<_Float16>(value)}; }
+  static Float16 of(float value) { return {static_cast<Half>(value)}; }
 };
 
 // What is computed in another type than it is kept in.
@@ -94,7 +108,7 @@ inline V greatest(V a, V b) {
   PACELINE_SIMD void NAME(T* into, const T* x, const T* y, std::size_t count) { \
     using C = Computed<T>;                                                      \
     using V = C::Type;                                                          \
-    _Pragma("GCC ivdep") for (std::size_t i = 0; i < count; ++i) {              \
+    PACELINE_INDEPENDENT for (std::size_t i = 0; i < count; ++i) {              \
       const V a = static_cast<V>(x[i]), b = static_cast<V>(y[i]);               \
       into[i] = C::of(EXPRESSION);                                              \
     }                                                                           \

@@ -1113,15 +1113,15 @@ void LinuxHost::Impl::perform(const Action& action) {
     void operator()(const Start& a) const { impl.start(a.worker); }
     void operator()(const GiveNotice& a) const {
       if (auto* worker = impl.find(a.key)) worker->give_notice(a.signal);
-      if (const auto aside = impl.aside.find(a.key); aside != impl.aside.end())
-        aside->second->give_notice();
+      if (const auto found = impl.aside.find(a.key); found != impl.aside.end())
+        found->second->give_notice();
     }
     void operator()(const Kill& a) const {
       impl.segments.look();  // while the processes that made some live
       if (auto* worker = impl.find(a.key))
         worker->kill();
-      else if (const auto aside = impl.aside.find(a.key); aside != impl.aside.end())
-        aside->second->kill();
+      else if (const auto found = impl.aside.find(a.key); found != impl.aside.end())
+        found->second->kill();
       else
         impl.kill_unknown(a.key);
     }

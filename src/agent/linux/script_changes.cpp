@@ -29,9 +29,9 @@ std::vector<std::string> scripts_of(const std::vector<std::string>& command, boo
     for (std::string word; text >> word;) words.push_back(word);
   }
   const bool path = !words.empty() && words[0].find('/') != std::string::npos;
-  const auto others = std::ranges::remove_if(words.begin() + (path ? 1 : 0), words.end(),
-                                             std::not_fn(names_script));
-  words.erase(others.begin(), others.end());
+  const auto others =
+      std::remove_if(words.begin() + (path ? 1 : 0), words.end(), std::not_fn(names_script));
+  words.erase(others, words.end());
   if (words.size() > kScriptsMax) words.resize(kScriptsMax);
   return words;
 }

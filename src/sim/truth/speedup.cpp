@@ -48,14 +48,14 @@ std::string Speedup::text() const {
 }
 
 Result<Speedup> parse_speedup(std::string_view text) {
-  constexpr std::string_view kAmdahl = "amdahl=", kTable = "table=";
+  constexpr std::string_view kAmdahlIs = "amdahl=", kTableIs = "table=";
   if (text == "linear") return Speedup::linear();
-  if (text.starts_with(kAmdahl)) {
-    const auto serial = number_of<double>(text.substr(kAmdahl.size()));
+  if (text.starts_with(kAmdahlIs)) {
+    const auto serial = number_of<double>(text.substr(kAmdahlIs.size()));
     if (serial && *serial >= 0 && *serial <= 1) return Speedup::amdahl(*serial);
   }
-  if (text.starts_with(kTable)) {
-    if (auto points = parse_sizes(text.substr(kTable.size())))
+  if (text.starts_with(kTableIs)) {
+    if (auto points = parse_sizes(text.substr(kTableIs.size())))
       return Speedup::table(std::move(*points));
   }
   return fail(
