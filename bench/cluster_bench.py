@@ -157,7 +157,7 @@ def copy_to_each(directory, folder):
 def shipped_files(box, agents):
     """What server and nodes keep, each file with its size and when it was written."""
     stores = [box.directory / "ships", *(agent.directory / "agent/ships" for agent in agents)]
-    files = (path for store in stores for path in store.glob("*/files/*") if path.suffix != ".copy")  # which is on its way
+    files = (path for store in stores for path in store.glob("*/files/*") if path.suffix != ".copy")  # not yet whole
     return {path: (path.stat().st_size, path.stat().st_mtime_ns) for path in files}
 
 

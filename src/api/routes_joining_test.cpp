@@ -128,7 +128,7 @@ class JoiningTest : public ::testing::Test {
   // Once the loop has got so far.
   template <class Happened>
   bool comes(Happened happened) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{10};
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{60};
     while (!world_.loop.on(happened)) {
       if (std::chrono::steady_clock::now() > end) return false;
       std::this_thread::yield();

@@ -1,8 +1,8 @@
 // Where jobs start, watched from outside, since a checkpoint may lie on one machine alone:
 //
 //   - no plan starts a job where its newest checkpoint isn't
-//   - whoever starts on another machine than that which wrote it is told of the copy that the server has
-//   - nothing is told of a copy that nobody sent
+//   - a worker that starts on another machine than the one that wrote it is told of the server's copy
+//   - no worker is told of a copy that no machine sent
 #pragma once
 
 #include <functional>
@@ -22,10 +22,10 @@ class CopyWatch {
   using Wrong = std::function<void(std::string)>;
   explicit CopyWatch(Wrong wrong) : wrong_(std::move(wrong)) {}
 
-  // `job`: as it was when that became durable.
+  // A plan with that change is durable. `job`: as it was then.
   void planned(const State& state, const Job& job, const Change& change);
   void kept(const CheckpointKept& event);
-  // A worker starts there.
+  // A worker starts there, with that.
   void launched(const std::string& node, const WorkerLaunch& launch);
 
  private:

@@ -53,7 +53,7 @@ class FaultyHost final : public agent::Host {
     tell_ = std::move(handler);
   }
 
-  // Who sends checkpoints that the server asks for; nobody does: they are never sent.
+  // What sends the checkpoints that the server asks for; until then none is sent.
   void on_keep(std::function<void(const WantedCheckpoint&)> keep) { keep_ = std::move(keep); }
 
   // ---- what befalls it ----

@@ -19,9 +19,7 @@ FaultySender::FaultySender(Scene& scene, FaultyServer& server, FaultyMachine& ma
 }
 
 void FaultySender::send(const WantedCheckpoint& wanted) {
-  const std::pair asked{wanted.key, wanted.report};
-  const auto [known, is_new] = newest_.try_emplace(wanted.key.job, asked);
-  known->second = asked;
+  newest_[wanted.key.job] = {wanted.key, wanted.report};
   const Duration most = scene_.calm ? 100ms : habits_.takes;
   try_after(Duration{rng_.between(0, most.count())}, wanted);
 }

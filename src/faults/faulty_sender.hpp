@@ -1,7 +1,7 @@
 // Sends checkpoints that lie on a machine alone to the server when they are asked for, as
 // app/checkpoint_sender.hpp does: what the way to the server refuses is tried again, until the machine's
-// agent dies or a newer checkpoint of the job is asked for. Some are too large, gone by then, or on a file
-// system that all machines share.
+// agent dies or a newer checkpoint of the job is asked for. Some can't be sent, or lie on a file system that
+// all machines share.
 #pragma once
 
 #include <map>

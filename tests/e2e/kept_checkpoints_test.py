@@ -105,8 +105,11 @@ class KeptCheckpointsTest(BoxWithAgents):
         self.await_state(job, "PENDING")
         self.until(lambda: "needs node first, where its newest checkpoint lies" in self.laptop.call("why", str(job)).stdout,
                    self.laptop.call("why", str(job)).stdout)
-        self.box.call("undrain", "first")
+        self.box.kill()
+        self.box.up("--listen", self.address, "--limit", "checkpoint-size=8M")
+        self.until(lambda: self.checkpoint(job)["kept"], f"it isn't asked for once more: {self.checkpoint(job)}")
         self.await_state(job, "RUNNING")
+        self.assertIsNone(self.checkpoint(job)["unkept"])
 
     def test_who_wants_none_kept_has_none(self):
         self.joined("first")

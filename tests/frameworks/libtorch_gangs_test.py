@@ -80,13 +80,6 @@ class GangsTest(unittest.TestCase):
             self.assertIsNone(gang.ranks[0].process.poll(), gang.ranks[0].output())
             time.sleep(0.01)
 
-    def wait_for(self, words, process):
-        end = time.monotonic() + WITHIN_S
-        while not re.search(words, process.output(), re.M):
-            self.assertLess(time.monotonic(), end, process.output())
-            self.assertIsNone(process.process.poll(), process.output())
-            time.sleep(0.01)
-
     def after(self, size, acts, *options):
         """A slow training, to which `acts(gang)` happens, and which then went on to its end fast."""
         hurry = self.folder / "hurry"
@@ -207,7 +200,7 @@ class GangsTest(unittest.TestCase):
         gang = self.start(size, f"dies={rank}", "where=4", f"holds={holds}", *options, epochs=epochs)
         stay = list(gang.ranks)
         for each in stay:
-            self.wait_for(r"^STEPS 3 4$", each)
+            each.wait_said(r"^STEPS 3 4$")
         gang.resize(range(size), new)
         for each in stay:
             each.wait_heard()

@@ -3,6 +3,7 @@
 import http.server
 import json
 import os
+import re
 import socketserver
 import tempfile
 import threading
@@ -108,6 +109,14 @@ class Process(support.Started):
         with self._news:
             if not self._news.wait_for(lambda: self._heard == self._version, WITHIN_S):
                 raise AssertionError("a worker does not hear:\n" + self.output())
+
+    def wait_said(self, words):
+        """Until it has said a line that the expression matches."""
+        end = time.monotonic() + WITHIN_S
+        while not re.search(words, self.output(), re.M):
+            if time.monotonic() > end or self.process.poll() is not None:
+                raise AssertionError(f"a worker does not say {words}:\n{self.output()}")
+            time.sleep(0.01)
 
     def wait_ready(self, generation):
         with self._news:

@@ -158,10 +158,7 @@ class SurvivorsTest(unittest.TestCase):
         agent = self.start(size, holds=str(holds), dies_evaluating=rank, **asked)
         stay = list(agent.ranks)
         for each in stay:
-            end = time.monotonic() + WITHIN_S
-            while "steps 3 4" not in each.output():
-                self.assertLess(time.monotonic(), end, each.output())
-                time.sleep(0.01)
+            each.wait_said(r"^steps 3 4$")
         agent.resize(range(size), new)
         for each in stay:
             each.wait_heard()
