@@ -161,6 +161,15 @@ def shipped_files(box, agents):
     return {path: (path.stat().st_size, path.stat().st_mtime_ns) for path in files}
 
 
+def settled_files(box, agents):
+    """The same, once nodes have copied into their stores what they gave to their jobs as it came."""
+    before, now = None, shipped_files(box, agents)
+    while before != now:
+        time.sleep(1)
+        before, now = now, shipped_files(box, agents)
+    return now
+
+
 def measure_ships():
     if not shutil.which("rsync"):
         print("There is no rsync to compare --ship with: see script/bootstrap.", file=sys.stderr)
@@ -173,7 +182,7 @@ def measure_ships():
             taken["rsync"].append(copy_to_each(directory, Path(folder)))
             os.sync()
             taken["ship"].append(ship(box, directory))
-        kept = shipped_files(box, agents)
+        kept = settled_files(box, agents)
         again = ship(box, directory)
         sent = sum(size for path, (size, at) in shipped_files(box, agents).items() if kept.get(path) != (size, at))
         seconds = {name: statistics.median(each) for name, each in taken.items()}
