@@ -53,9 +53,13 @@ void PilotDesk::check_waiting() {
     if (job.slots(job.range.want) > slots_to_be_had(job)) return;
     waits = job.id;
   }
-  if (waits)
-    scene_.ledger.wrong(scene_.queue.now(),
-                        fmt::format("job {} waits for nodes that may be asked for", waits->value));
+  if (!waits) return;
+  const auto wrong = [&](std::string text) {
+    scene_.ledger.wrong(scene_.queue.now(), std::move(text));
+  };
+  wrong(fmt::format("job {} waits for nodes that may be asked for", waits->value));
+  for (const auto& why : controller_->why(controller_->state().job(*waits)))
+    wrong(fmt::format("job {}: {}", waits->value, why));
 }
 
 // In pieces that each stay on one node.

@@ -31,7 +31,16 @@ State::State(StateParts parts) : parts_(std::move(parts)) {
   Fold(*this, parts_.at).build_indexes();
 }
 
-void Fold::on(const Began& began) { parts_.fold_rules = began.rules; }
+void Fold::on(const Began& began) {
+  const bool starts_those = by_rules_before(3);
+  parts_.fold_rules = began.rules;
+  if (!starts_those || by_rules_before(3)) return;
+  std::vector<JobId> waiting;
+  for (const auto& key : state_.active())
+    if (const Job& job = state_.job(key.job); job.forming && !job.current)
+      waiting.push_back(job.id);
+  for (const JobId id : waiting) try_switch(touch(id));
+}
 
 // The round was held, whatever became of it.
 bool Fold::passes_over(const std::variant<Event, Plan>& body) {

@@ -49,8 +49,9 @@ class Leave {
 
  private:
   void leave(const Job& job) {
-    if (job.state == JobState::running && job.resizable() && stands_on(job, node_.id)) {
-      if (goes_on_elsewhere(job)) return;
+    if (job.state == JobState::running && stands_on(job, node_.id)) {
+      if (job.resizable() && goes_on_elsewhere(job)) return;
+      if (job.spec->elastic == Elastic::automatic && !job.checkpoint) draft_.await_save(job.id);
     }
     if (over_) return stop(job);
     say(job);

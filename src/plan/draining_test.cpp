@@ -13,6 +13,7 @@
 namespace paceline {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -46,6 +47,7 @@ class Draining : public ::testing::Test {
       EXPECT_TRUE(decided) << decided.error().message;
       plan = decided.value_or(Plan{});
       revisit_at = draft.awaited().revisit_at;
+      awaited_saves = draft.awaited().saves;
     }
     plan.round = world.state().round() + 1;
     world.fold(plan);
@@ -60,6 +62,7 @@ class Draining : public ::testing::Test {
 
   World world{"2x4 cpu"};
   std::optional<Time> revisit_at;
+  std::vector<JobId> awaited_saves;
 };
 
 TEST_F(Draining, NothingStartsThere) {
@@ -136,6 +139,15 @@ TEST_F(Draining, AJobThatNeverSavedIsLeftAloneUntilTheEnd) {
   EXPECT_THAT(round().changes, IsEmpty());
   world.advance(span("5m"));
   EXPECT_EQ(round().changes.at(0).kind, ChangeKind::stop) << "whatever reclaim_after says";
+}
+
+TEST_F(Draining, AJobThatSavesForTheFirstTimeMayLeaveAtOnce) {
+  const JobId job = world.run("2 elastic=auto", 2);
+  drain(*nodes_of(job).begin());
+  EXPECT_THAT(round().changes, IsEmpty());
+  EXPECT_THAT(awaited_saves, Contains(job)) << "there is a round once it saves";
+  world.checkpoint(job);
+  EXPECT_EQ(round().changes.at(0).kind, ChangeKind::move);
 }
 
 TEST_F(Draining, WhatIsUnsavedIsWaitedForAsLongAsReclaimAfter) {

@@ -120,8 +120,8 @@ class Fold {
   void waits_no_more(const Job& job);       // for jobs before it
   void end_as_told(Job& job, Cause cause);  // by its owner (cancelled) or the clock (timed_out)
   void release_dependants(const Job& job);
-  void lose_checkpoint(Job& job);  // its newest one
-  void lose_checkpoints_on(const std::string& node);
+  void lose_checkpoint(Job& job);                                   // its newest one
+  std::vector<JobId> lose_checkpoints_on(const std::string& node);  // of those jobs
   // Has the gang a node where the newest checkpoint can't be found, though its start needs it?
   [[nodiscard]] bool lacks_checkpoint(const Job& job, const Gang& gang) const;
   void bill_lost_work(Job& job, Time until);
@@ -130,7 +130,10 @@ class Fold {
   [[nodiscard]] Duration backoff_of_lost(Job& job) const;  // and notes what refused it
   void count_failure(Job& job) const;
   [[nodiscard]] bool is_counted(const Job& job) const;  // what its gang failed by, already
-  [[nodiscard]] bool by_first_rules() const { return parts_.fold_rules == kFirstFoldRules; }
+  // Did the server that wrote this fold by rules of before those?
+  [[nodiscard]] bool by_rules_before(std::uint32_t rules) const {
+    return parts_.fold_rules < rules;
+  }
 
   // ---- slots and indexes (fold_slots.cpp) ----
   void occupy(Job& job, const Gang& gang);

@@ -174,7 +174,7 @@ void Fold::leave(Job& job, Parting parting) {
 
 // A lost machine is no failure of the job.
 bool Fold::is_failure(const Ending& ending) const {
-  return ending.cause != Cause::node_lost || by_first_rules();
+  return ending.cause != Cause::node_lost || by_rules_before(2);
 }
 
 // An error of the script's own is every rank's.

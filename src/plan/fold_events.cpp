@@ -64,9 +64,11 @@ void Fold::on(const NodeUndrained& e) {
 // The racks, switches and models that only they had are gone with them: all is numbered anew.
 void Fold::on(const NodesRetired& e) {
   const auto leaving = may_retire(state_, e.nodes);
+  std::vector<JobId> losing;
   for (const NodeId id : leaving) {
     Node& node = parts_.nodes[id.value];
-    lose_checkpoints_on(node.spec.name);
+    const auto jobs = lose_checkpoints_on(node.spec.name);
+    losing.insert(losing.end(), jobs.begin(), jobs.end());
     count_node(node, -1);
     NodeSpec left;
     left.name = node.spec.name;
@@ -76,6 +78,8 @@ void Fold::on(const NodesRetired& e) {
   state_.topology_ = {};
   state_.free_ = {};
   for (const Node& node : parts_.nodes) index_slots(node);
+  if (by_rules_before(3)) return;
+  for (const JobId id : losing) try_switch(touch(id));
 }
 
 void Fold::on(const JobSubmitted& e) {

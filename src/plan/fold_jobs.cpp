@@ -136,7 +136,7 @@ void Fold::lose_checkpoint(Job& job) {
   forget_lost_work(job);
 }
 
-void Fold::lose_checkpoints_on(const std::string& node) {
+std::vector<JobId> Fold::lose_checkpoints_on(const std::string& node) {
   std::vector<JobId> losing;
   const auto look = [&](JobId id) {
     const auto& checkpoint = state_.job(id).checkpoint;
@@ -147,6 +147,7 @@ void Fold::lose_checkpoints_on(const std::string& node) {
   for (const auto& key : state_.active()) look(key.job);
   for (const auto& key : state_.queue()) look(key.job);
   for (const JobId id : losing) lose_checkpoint(touch(id));
+  return losing;
 }
 
 bool Fold::lacks_checkpoint(const Job& job, const Gang& gang) const {
@@ -207,7 +208,7 @@ void Fold::gang_over(Job& job, Time ended) {
 // A start that machines refuse finds them as they were, for a while.
 Duration Fold::backoff_of_lost(Job& job) const {
   const bool quick = counts_as_quick(job);
-  const Ending* no = by_first_rules() ? nullptr : find_ending(*job.current, refused);
+  const Ending* no = by_rules_before(2) ? nullptr : find_ending(*job.current, refused);
   if (no == nullptr) return quick ? kBackoffFirst : Duration::zero();
   job.refused = {job.refused ? job.refused->times + 1 : 1, no->message};
   return quick ? backoff(job.refused->times, kRefusedBackoffMax) : Duration::zero();
@@ -221,7 +222,7 @@ bool Fold::counts_as_quick(const Job& job) const {
 
 // Whatever takes several of a gang's workers is one failure: those that die while the others meet
 // anew, and those that are ended as too few are left, went with the first.
-bool Fold::is_counted(const Job& job) const { return job.current->failed && !by_first_rules(); }
+bool Fold::is_counted(const Job& job) const { return job.current->failed && !by_rules_before(2); }
 
 void Fold::count_failure(Job& job) const {
   if (is_counted(job)) return;

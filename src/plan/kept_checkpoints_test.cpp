@@ -149,6 +149,30 @@ TEST_F(KeptCheckpoints, WithItsNodeItIsLost) {
   EXPECT_TRUE(start_on(1).empty());
 }
 
+// It moves off its node, which dies once it has left.
+TEST_F(KeptCheckpoints, AJobThatWaitsForItStartsWithoutItOnceItsNodeRetires) {
+  world_.checkpoint(job_);
+  Plan plan{world_.state().round() + 1, "elastic-fifo", "test", {}, {}, {}, {}};
+  plan.changes.push_back({ChangeKind::move,
+                          job_,
+                          Generation{2},
+                          {Seat{NodeId{1}, {0}}},
+                          {ReasonCode::leaves_node, {1, 1}, node_of(0)},
+                          0,
+                          {}});
+  world_.fold(plan);
+  save(1);
+  world_.ended(job_);
+  EXPECT_FALSE(job().current) << "a start there would not find it";
+  world_.node_down(node_of(0));
+  world_.node_retired(node_of(0));
+  EXPECT_FALSE(job().checkpoint);
+  ASSERT_TRUE(job().current);
+  EXPECT_EQ(job().current->generation, Generation{2});
+  world_.started(job_);
+  EXPECT_EQ(job().state, JobState::running);
+}
+
 TEST_F(KeptCheckpoints, WhatIsToldOfOneThatIsNotTheNewestChangesNothing) {
   const Checkpoint first = save(1);
   save(2);

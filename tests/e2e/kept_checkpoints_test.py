@@ -90,6 +90,18 @@ class KeptCheckpointsTest(BoxWithAgents):
         self.assertGreaterEqual(self.begins(job)[1][0], 1)
         self.assertEqual(self.job(job)["retries_used"], 0)
 
+    def test_a_node_that_retires_before_it_has_sent_a_checkpoint_holds_no_job_up(self):
+        self.box.kill()
+        self.box.up("--listen", self.address, "--limit", "absent-nodes-age=1s")
+        first = self.joined("first")
+        (self.work / "count.sh").write_text(COUNTS.replace("trap '", "trap 'truncate -s 6G saved/part; mv saved/part saved/last.txt; "))
+        job = self.counting()
+        self.joined("second")
+        self.box.call("drain", "first", "--yes")
+        self.until(lambda: "checkpoint" in self.laptop.call("why", str(job)).stdout, "it does not wait for its checkpoint")
+        first.end(signal.SIGKILL)
+        self.until(lambda: len(self.begins(job)) == 2, f"it did not start: {self.laptop.call('why', str(job)).stdout}")
+
     def test_what_is_too_large_ties_its_job_to_its_node(self):
         self.box.kill()
         self.box.up("--listen", self.address, "--limit", "checkpoint-size=1M")
