@@ -21,6 +21,10 @@ void CopyWatch::kept(const CheckpointKept& event) {
   if (event.keeping == Keeping::kept) ships_[event.job].insert(event.checkpoint.place->ship);
 }
 
+void CopyWatch::saved(const CheckpointAcknowledged& event) {
+  starts_.erase({event.job, event.generation});
+}
+
 void CopyWatch::launched(const std::string& node, const WorkerLaunch& launch) {
   if (launch.copy && !ships_[launch.key.job].contains(launch.copy->ship))
     wrong_(text(launch.key) + " is told of a copy of its checkpoint that nobody sent");

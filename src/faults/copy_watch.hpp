@@ -1,7 +1,8 @@
 // Where jobs start, watched from outside, since a checkpoint may lie on one machine alone:
 //
 //   - no plan starts a job where its newest checkpoint isn't
-//   - a worker that starts on another machine than the one that wrote it is told of the server's copy
+//   - a worker that starts on another machine than the one that wrote it is told of the server's copy,
+//     unless its gang has saved before the worker was told to start
 //   - no worker is told of a copy that no machine sent
 #pragma once
 
@@ -25,6 +26,7 @@ class CopyWatch {
   // A plan with that change is durable. `job`: as it was then.
   void planned(const State& state, const Job& job, const Change& change);
   void kept(const CheckpointKept& event);
+  void saved(const CheckpointAcknowledged& event);
   // A worker starts there, with that.
   void launched(const std::string& node, const WorkerLaunch& launch);
 

@@ -67,6 +67,17 @@ TEST_F(CopyWatchTest, SaysNothingOfStartsWhereTheCheckpointIs) {
   EXPECT_THAT(wrong, IsEmpty());
 }
 
+TEST_F(CopyWatchTest, SaysNothingOfAWorkerThatStartsOnceItsGangHasSaved) {
+  keep("x");
+  plan_start("x", {{NodeId{0}, {0}}, {NodeId{1}, {0}}});
+  watch.saved({JobId{1}, Generation{1}, *job("").checkpoint});
+  launch("b", "");
+  EXPECT_EQ(wrong.size(), 1U) << "the gang before it said so";
+  watch.saved({JobId{1}, Generation{2}, *job("").checkpoint});
+  launch("b", "");
+  EXPECT_EQ(wrong.size(), 1U);
+}
+
 TEST_F(CopyWatchTest, FindsAPlanThatStartsAJobElsewhere) {
   plan_start("", {{NodeId{0}, {0}}, {NodeId{1}, {0}}});
   EXPECT_THAT(wrong,

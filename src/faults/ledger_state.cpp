@@ -62,6 +62,7 @@ void Ledger::take(Time now, const Entry& entry) {
   if (const auto* plan = std::get_if<Plan>(&entry.body)) return check_plan(now, *plan);
   const Event& event = *happened;
   if (const auto* kept = std::get_if<CheckpointKept>(&event)) copies_.kept(*kept);
+  if (const auto* saved = std::get_if<CheckpointAcknowledged>(&event)) copies_.saved(*saved);
   if (std::holds_alternative<PolicyFailed>(event)) count("script failed");
   if (std::holds_alternative<ClockSet>(event)) count("clock seen set");
   if (const auto* limit = std::get_if<TimeLimitReached>(&event))
