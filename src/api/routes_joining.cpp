@@ -190,6 +190,7 @@ Result<std::string> join(const ApiContext& context, const HttpRequest& request) 
   };
   const auto serial = reception_of(**server).join({to_hex(token->digest()), newcomer, now}, make);
   if (!serial) return fail(serial.error());
+  context.controller.node_joined(newcomer.id);
   spdlog::info("Node {} joined from {} (identity {}, invitation {}, version {}).", newcomer.id,
                request.peer.origin, *serial,
                (*server)->nodes->nodes().find(newcomer.id)->second.invitation,
@@ -220,6 +221,7 @@ Result<std::string> take_away(const ApiContext& context, const Reception::Remova
   if (!server) return fail(server.error());
   const auto gone = reception_of(**server).remove(removal, context.state());
   if (!gone) return fail(gone.error());
+  context.controller.node_left(removal.node);
   JsonWriter json;
   json.begin_object().field("name", removal.node).field("serial", gone->serial);
   json.field("joined_at", gone->joined_at).field("removed_at", gone->removed_at).end_object();

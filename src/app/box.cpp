@@ -382,6 +382,8 @@ struct Box::Impl {
     api_options.remote->count_off = [this](std::string_view node, std::string_view by) {
       return engine->count_off(node, by);
     };
+    for (const auto& [id, node] : api_options.remote->nodes->nodes())
+      if (node.removed_at) controller->node_left(id);
     return open_pilots(api_options);
   }
 

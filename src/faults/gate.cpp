@@ -43,9 +43,15 @@ void Gate::set_server(Controller* controller, ServerEnd* end) {
       if (server_.store().full() || server_.store().crashed())
         return fail(ErrorCode::storage, "The disk is full.", {}, Retry::may_help);
       disk_ = next;
+      std::set<std::string> left;
+      for (const auto& [id, node] : disk_.nodes)
+        if (node.removed_at) left.insert(id);
+      scene_.ledger.nodes_left(std::move(left));
       return {};
     });
     take_certificate();
+    for (const auto& [id, node] : disk_.nodes)
+      if (node.removed_at) controller_->node_left(id);
   }
   for (Line& line : lines_) line.machine.link().set_server(end_ == nullptr ? nullptr : &line);
 }
@@ -120,6 +126,7 @@ Result<void> Gate::remove(const std::string& node, bool is_off) {
   if (gone) {
     scene_.ledger.note(is_off ? "node removed, whose machine is off" : "node removed", node);
     watch_.removed(node);
+    controller_->node_left(node);
     return {};
   }
   if (!is_node(node)) watch_.removal_in_doubt(node);
@@ -195,6 +202,7 @@ Result<Paper> Gate::take_in(const std::string& token, const Newcomer& as) {
     return {};
   });
   if (!serial) return fail(serial.error());
+  controller_->node_joined(as.id);
   watch_.joined(token, as, *serial, now);
   return made;
 }

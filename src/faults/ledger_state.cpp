@@ -88,7 +88,7 @@ void Ledger::take_forgotten(Time now, const Entry& entry, const JobsForgotten& f
   }
 }
 
-// Each of them was absent for as long as was said, and no process that a job of the state wants is on
+// Each of them left, or was absent for as long as was said, and no process that a job of the state wants is on
 // its machine.
 void Ledger::take_retired(Time now, const Entry& entry, const NodesRetired& retired) {
   for (const NodeId id : retired.nodes) {
@@ -96,7 +96,8 @@ void Ledger::take_retired(Time now, const Entry& entry, const NodesRetired& reti
     const std::string machine = node.spec.machine;
     if (node.up || node.retired)
       wrong(now, fmt::format("node {} retires, and is {}", id.value, node.up ? "up" : "retired"));
-    else if (!retire_after_ || !node.absent_since || entry.at - *node.absent_since < *retire_after_)
+    else if (!left_.contains(node.spec.name) && (!retire_after_ || !node.absent_since ||
+                                                 entry.at - *node.absent_since < *retire_after_))
       wrong(now, fmt::format("node {} retires too early", id.value));
     for (const auto& [key, process] : alive_) {
       if (process.machine == machine && find_gang(key))

@@ -338,6 +338,7 @@ void PilotKeeper::count_over(const CountOver& over) {
                                  [](const Result<void>&) {});
     if (!count_off(*node, over)) return;
     if (auto removed = book.remove(node->name, controller_.wall()); !removed) return;
+    controller_.node_left(node->name);
     busy_at_.erase(node->name);
   }
   const auto invited = book.invitations().find(over.invitation);

@@ -563,6 +563,19 @@ void Controller::set_rules(const Rules& rules, Principal by, Done<void> done) {
 Policies& Controller::desk() { return impl_->desk; }
 Shadow& Controller::shadow() { return impl_->shadow; }
 Drains& Controller::drains() { return impl_->drains; }
+
+void Controller::node_left(std::string_view name) {
+  const Node* node = impl_->state.find_node(name);
+  if (node == nullptr || !impl_->retiring) return;
+  impl_->retiring->left(*node, impl_->clock.now());
+  if (impl_->wake) impl_->wake();
+}
+
+void Controller::node_joined(std::string_view name) {
+  const Node* node = impl_->state.find_node(name);
+  if (node != nullptr && impl_->retiring) impl_->retiring->joined(*node, impl_->clock.now());
+}
+
 Prospects& Controller::prospects() { return impl_->prospects; }
 const State& Controller::state() const { return impl_->state; }
 Time Controller::now() const { return impl_->clock.now(); }

@@ -88,6 +88,11 @@ class Controller {
   // Rules that are given hold from the next round on; the others stay. Errors: invalid.
   void set_rules(const Rules& rules, Principal by, Done<void> done);
 
+  // The node of that name, if there is one, left for good: it counts for nothing once it holds nothing. Or it
+  // joined anew since.
+  void node_left(std::string_view name);
+  void node_joined(std::string_view name);
+
   // Which policies are known, active and tried, and every change of them.
   [[nodiscard]] Policies& desk();
   // Which nodes are to become empty, and every change of them.

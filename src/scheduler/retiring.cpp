@@ -29,13 +29,24 @@ void Retiring::follow(const State& state, const Entry& entry) {
     std::ranges::for_each(retired->nodes, look);
 }
 
+void Retiring::left(const Node& node, Time now) {
+  left_.insert(node.id);
+  look_at(node, now);
+}
+
+void Retiring::joined(const Node& node, Time now) {
+  left_.erase(node.id);
+  look_at(node, now);
+}
+
 void Retiring::look_at(const Node& node, Time unknown) {
   if (const auto known = old_at_.find(node.id); known != old_at_.end()) {
     by_age_.erase({known->second, node.id});
     old_at_.erase(known);
   }
   if (node.up || node.retired) return;
-  const Time old_at = node.absent_since.value_or(unknown) + after_;
+  const Duration after = left_.contains(node.id) ? Duration::zero() : after_;
+  const Time old_at = node.absent_since.value_or(unknown) + after;
   old_at_.emplace(node.id, old_at);
   by_age_.emplace(old_at, node.id);
 }

@@ -51,6 +51,31 @@ TEST_F(RetiringTest, IsNotOfOneThatCameBack) {
   EXPECT_THAT(due(), IsEmpty()) << "it counts anew";
 }
 
+TEST_F(RetiringTest, IsAtOnceOfOneThatLeftForGood) {
+  const auto leave = [&](std::string_view name) {
+    retiring_.left(*world_.state().find_node(name), world_.now());
+  };
+  leave("cpu-0");
+  EXPECT_THAT(due(), IsEmpty()) << "it is there still";
+  down("cpu-0");
+  EXPECT_THAT(due(), ElementsAre(NodeId{0}));
+  down("cpu-1");
+  EXPECT_THAT(due(), IsEmpty());
+  leave("cpu-1");
+  world_.advance(span("1m"));
+  EXPECT_THAT(due(), ElementsAre(NodeId{0}, NodeId{1}));
+}
+
+TEST_F(RetiringTest, IsNotAtOnceOfOneThatJoinedAnew) {
+  const Node& node = *world_.state().find_node("cpu-0");
+  retiring_.left(node, world_.now());
+  world_.node_up("cpu-0");
+  follow();
+  retiring_.joined(node, world_.now());
+  down("cpu-0");
+  EXPECT_EQ(retiring_.next(), world_.now() + span("1h"));
+}
+
 TEST_F(RetiringTest, IsOverOnceItIsInTheJournal) {
   down("cpu-0");
   world_.advance(span("1h"));

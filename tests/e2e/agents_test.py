@@ -138,7 +138,7 @@ class AgentsTest(BoxWithAgents):
         self.box.call("node", "remove", "other", "--yes")
         self.until(lambda: "other" in agent.said() and "removed" in agent.said(), agent.said())
         self.assertIsNone(agent.process.poll())
-        self.until(lambda: self.state("other") != "up", "other is still up")
+        self.until(lambda: self.node("other") is None, "other is listed still")
 
     def test_a_token_serves_once_and_the_same_line_again_does_no_harm(self):
         token, address = self.invite()
