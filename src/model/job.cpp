@@ -84,7 +84,7 @@ std::optional<Time> Job::limit_at() const {
 
 std::optional<Time> Job::newcomers_since() const {
   if (state != JobState::running || !forms_in_place() || !forming->started_at) return std::nullopt;
-  return std::max(*forming->started_at, changed_at);
+  return forming->started_at;
 }
 
 bool Job::begins_anew() const { return !checkpoint && spec->elastic != Elastic::restart; }

@@ -143,6 +143,7 @@ void Fold::resume(Job& job) {
   if (job.state != JobState::paused || job.lends()) return;
   enter(job, JobState::running);
   job.paused_at.reset();
+  if (job.newcomers_since() && !by_rules_before(3)) job.forming->started_at = at_;
   try_switch(job);
 }
 

@@ -93,8 +93,8 @@ struct Plan {
 // The rules by which entries become a state (plan/apply.hpp), numbered: a program that folds any
 // entry otherwise than the one before takes the next number. Servers of before told none.
 //   2: whatever takes several workers of a gang is one failure; refused starts back off longer
-//   3: a job that waits for a checkpoint of a node that retires starts without it, those of before
-//      where the first server of these rules begins
+//   3: a pause doesn't count for newcomers; a job that waits for a checkpoint of a node that retires
+//      starts without it, those of before where the first server of these rules begins
 inline constexpr std::uint32_t kFirstFoldRules = 1;
 inline constexpr std::uint32_t kFoldRules = 3;
 

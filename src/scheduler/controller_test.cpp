@@ -362,6 +362,7 @@ TEST_F(ControllerTest, GivesUpNewcomersThatAreNotReadyInTime) {
   request(a, Request::resume);
   step();
   clock.advance(span("59s"));
+  engine->tell(Progressed{a, Generation{1}, {}});
   step();
   EXPECT_THAT(job(a).parting, IsEmpty()) << "a pause is not counted";
   clock.advance(span("1s"));
