@@ -98,7 +98,7 @@ class KeptCheckpointsTest(BoxWithAgents):
         job = self.counting()
         self.joined("second")
         self.box.call("drain", "first", "--yes")
-        self.until(lambda: "checkpoint" in self.laptop.call("why", str(job)).stdout, "it does not wait for its checkpoint")
+        self.until(lambda: "has sent its newest checkpoint" in self.laptop.call("why", str(job)).stdout, "it does not wait for it")
         first.end(signal.SIGKILL)
         self.until(lambda: len(self.begins(job)) == 2, f"it did not start: {self.laptop.call('why', str(job)).stdout}")
 
