@@ -44,7 +44,7 @@ class Engine {
 
   // Brings the workers of `jobs` to what the state wants. The first call is the recovery: it names
   // every job that is not over, perhaps none, and teaches the engine the nodes; nothing is observed
-  // before it.
+  // before it. It is called where a node came, too, perhaps for none.
   virtual void act(const State& state, std::span<const JobId> jobs) = 0;
 
   // The next checkpoint of these jobs makes a round. So does a job's first, which makes it resizable.

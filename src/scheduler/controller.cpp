@@ -276,6 +276,7 @@ struct Controller::Impl {
     for (const Entry& entry : entries) {
       const auto* event = std::get_if<Event>(&entry.body);
       if (event) drains.follow(*event, entry.at);
+      node_came = node_came || (event && std::holds_alternative<NodeUp>(*event));
       const auto now_touched = apply(state, entry);
       list.insert(list.end(), now_touched.begin(), now_touched.end());
       if (event && desk.follow(*event)) wakeups.line_up(*desk.lineup());
@@ -366,7 +367,7 @@ struct Controller::Impl {
   }
 
   void act() {
-    if (touched.empty()) return;
+    if (!std::exchange(node_came, false) && touched.empty()) return;
     auto jobs = std::exchange(touched, {});
     sort_once(jobs);
     engine.act(state, jobs);
@@ -520,6 +521,7 @@ struct Controller::Impl {
   ReportSpacing::Spaced reports;  // of it, and what waited
   bool behind = false;         // the engine may have more, of which it has told already that it has
   std::vector<JobId> touched;  // to act on; perhaps several times
+  bool node_came = false;      // where others are, jobs need more of their own nodes
   std::unordered_set<JobId> unsaved;  // since the last checkpoint
   std::uint64_t unsaved_entries = 0;
   Time last_checkpoint;
