@@ -258,7 +258,11 @@ void Oracle::follow_checkpoint(Course& course, const Job& job) {
 
 void Oracle::follow_gang(Course& course, const Job& job) {
   const Generation now = job.current ? job.current->generation : Generation{};
-  if (now == course.generation) return;
+  if (now == course.generation) {
+    const bool gives_up = job.current && job.current->stop && job.current->waits;
+    course.disturbed = course.disturbed || gives_up;
+    return;
+  }
   bool goes_on = false;
   for (std::int32_t rank = 0; job.current && rank < job.current->size(); ++rank)
     goes_on = goes_on || members_.contains(job.current->process(job.id, rank));

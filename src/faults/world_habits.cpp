@@ -85,6 +85,7 @@ void draw_retiring(WorldHabits& world, Rng rng) {
   world.server.limits->failing_owners = kOwners[rng.below(kOwners.size())];
   static constexpr std::array<std::uint64_t, 3> kWaits = {2, 20, 600};
   world.server.limits->newcomers_wait = kWaits[rng.below(kWaits.size())];
+  world.server.limits->replacements_wait = kWaits[rng.below(kWaits.size())];
 }
 
 void draw_spacing(WorldHabits& world, Rng rng) {

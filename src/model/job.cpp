@@ -65,9 +65,9 @@ const Worker* Job::find_worker(const ProcessKey& process) const {
 }
 
 bool Job::resizes_in_place() const {
-  const bool trains = state == JobState::running && current && !forming && parting.empty();
-  return trains && current->in_place && spec->mesh.step() == 1 &&
-         std::ranges::all_of(current->workers, [](const Worker& worker) {
+  const bool stays = state == JobState::running || awaits_replacements();
+  return stays && current && !forming && parting.empty() && current->in_place &&
+         spec->mesh.step() == 1 && std::ranges::all_of(current->workers, [](const Worker& worker) {
            return worker.state == WorkerState::running;
          });
 }
@@ -83,8 +83,13 @@ std::optional<Time> Job::limit_at() const {
 }
 
 std::optional<Time> Job::newcomers_since() const {
-  if (state != JobState::running || !forms_in_place() || !forming->started_at) return std::nullopt;
-  return forming->started_at;
+  if (state != JobState::running && !awaits_replacements()) return std::nullopt;
+  return forms_in_place() ? forming->started_at : std::nullopt;
+}
+
+std::optional<Time> Job::short_since() const {
+  const bool alone = awaits_replacements() && !forming && !current->stop;
+  return alone ? std::optional(current->formed_at) : std::nullopt;
 }
 
 bool Job::begins_anew() const { return !checkpoint && spec->elastic != Elastic::restart; }

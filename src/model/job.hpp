@@ -145,6 +145,8 @@ struct Job {
   [[nodiscard]] bool forms_in_place() const {
     return forming && current && forming->attempt == current->attempt;
   }
+  // Do those that are left of its gang wait for others in place of the dead?
+  [[nodiscard]] bool awaits_replacements() const { return current && current->waits; }
   // Does a process of this rank of the forming gang come anew? REQUIRES: forms_in_place().
   [[nodiscard]] bool joins(std::int32_t rank) const {
     return !current->rank_of(forming->process(id, rank)).has_value();
@@ -171,6 +173,8 @@ struct Job {
   [[nodiscard]] std::optional<Time> limit_at() const;
   // Since when its newcomers all run without a pause, and are waited for.
   [[nodiscard]] std::optional<Time> newcomers_since() const;
+  // Since when those that are left of its gang wait for room for others.
+  [[nodiscard]] std::optional<Time> short_since() const;
   // Does nothing tell that it can go on from where it was?
   [[nodiscard]] bool begins_anew() const;
   // Was it told that it will be stopped for others?

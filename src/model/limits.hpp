@@ -42,6 +42,7 @@ struct Limits {
   std::uint64_t absent_nodes_age = std::uint64_t{7} * 24 * 3600;
   std::uint64_t failing_owners = 3;
   std::uint64_t newcomers_wait = 600;
+  std::uint64_t replacements_wait = 60;
   std::uint64_t journal_entries = 100'000;
   std::uint64_t messages_per_user = 1'000;
   std::uint64_t waiting_messages_per_user = 500;
@@ -111,6 +112,8 @@ inline constexpr std::array kLimits = {
           "users whose jobs fail on a node one after the other"},
     Limit{"newcomers-wait", &Limits::newcomers_wait, LimitUnit::seconds, 1,
           std::uint64_t{3660} * 24 * 3600, "until the newcomers of a resize in place are ready"},
+    Limit{"replacements-wait", &Limits::replacements_wait, LimitUnit::seconds, 1,
+          std::uint64_t{3660} * 24 * 3600, "until there is room in place of workers that died"},
     Limit{"journal-entries", &Limits::journal_entries, LimitUnit::count, 100, 1'000'000'000,
           "entries of the journal in the database; older ones lie in segments"},
     Limit{"messages-per-user", &Limits::messages_per_user, LimitUnit::count, 1, 1'000'000,

@@ -184,6 +184,9 @@ std::string run_sentence(const Reason& r) {
     case ReasonCode::awaits_newcomers:
       return fmt::format("runs with {}, and goes on with {} once the new ones are ready",
                          workers(a), b);
+    case ReasonCode::awaits_replacements:
+      return fmt::format("holds still with {} of {} until others join in place of those that died",
+                         a, workers(b));
     case ReasonCode::meets_anew:
       return fmt::format("goes on with {}, which meet now", workers(a));
     case ReasonCode::paused:
@@ -287,6 +290,8 @@ std::string_view name(ReasonCode code) {
       return "awaits_checkpoint";
     case ReasonCode::awaits_newcomers:
       return "awaits_newcomers";
+    case ReasonCode::awaits_replacements:
+      return "awaits_replacements";
     case ReasonCode::meets_anew:
       return "meets_anew";
     case ReasonCode::paused:

@@ -68,7 +68,8 @@ enum class ReasonCode {
   resizing,           // from, to
   awaits_checkpoint,  // text: the node that sends it
   awaits_newcomers,   // workers, workers with those that get ready to join them
-  meets_anew,         // workers: it goes on in place with them
+  awaits_replacements,  // workers, of at least so many: others died
+  meets_anew,           // workers: it goes on in place with them
   paused,
   stopping,  // text: cause
   ended,     // text: the ending's sentence

@@ -60,7 +60,7 @@ void each_unmet(const State& state, const Job& job, Visit visit) {
 // Is it to say that its current gang stands?
 inline bool is_to_stand(const Job& job) {
   return job.state == JobState::resizing && job.current && job.current->in_place &&
-         !job.current->stop;
+         !job.current->waits && !job.current->stop;
 }
 
 }  // namespace paceline

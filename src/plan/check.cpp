@@ -115,7 +115,7 @@ class PlanCheck {
     const bool resizes = change.kind == ChangeKind::resize || change.kind == ChangeKind::move;
     if (resizes && job.forming && !job.lends())
       return wrong("job {} is on its way already", job.id.value);
-    if (job.state == JobState::running) return;
+    if (job.state == JobState::running || (resizes && job.awaits_replacements())) return;
     const bool comes_up = job.current && !job.forming && job.state == JobState::starting;
     const bool may = change.kind == ChangeKind::stop ? comes_up : job.lends() && waits;
     if (!may) wrong("job {} is {} and can't be changed", job.id.value, to_string(job.state));

@@ -14,8 +14,8 @@ namespace {
 void honour_range(const Job& job, Draft& draft) {
   const std::int32_t now = job.current->size();
   const std::int32_t wanted = std::clamp(now, job.range.min, job.range.max);
-  if (job.state != JobState::running) return;
-  if (!job.resizable())
+  if (job.state != JobState::running && !job.awaits_replacements()) return;
+  if (!job.resizable() && !job.awaits_replacements())
     return draft.explain_wait(job.id, {ReasonCode::waits_for_checkpoint, {wanted}, {}});
   auto seats = draft.refit(job.id, wanted);
   if (!seats) {

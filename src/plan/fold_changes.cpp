@@ -188,8 +188,9 @@ bool Fold::goes_on_without(const Job& job, const Ending& ending) const {
   if (left + 1 != std::ssize(workers)) return false;
   const bool counts = is_failure(ending) && !is_counted(job) && counts_as_quick(job);
   const bool loops = counts && job.quick_failures + 1 >= kQuickFailuresMax;
-  return !loops && job.spec->mesh.step() == 1 &&
-         job.range.contains(static_cast<std::int32_t>(left));
+  const auto size = static_cast<std::int32_t>(left);
+  const bool waits = !by_rules_before(4) && size > 0 && size < job.range.min;
+  return !loops && job.spec->mesh.step() == 1 && (waits || job.range.contains(size));
 }
 
 void Fold::go_on_without_the_dead(Job& job, const Ending& ending) {
@@ -206,7 +207,13 @@ void Fold::go_on_without_the_dead(Job& job, const Ending& ending) {
     worker.process = now.process(job.id, rank);
     next.workers.push_back(std::move(worker));
   }
+  next.waits = next.size() < job.range.min;
   go_on_in_place(job, std::move(next));
+}
+
+void Fold::give_up_waiting(Job& job) {
+  stop_gang(job, {Cause::resized, at_, job.spec->notice.grace, {}});
+  enter(job, JobState::stopping);
 }
 
 void Fold::start(Job& job, const Change& change) {
@@ -217,8 +224,8 @@ void Fold::start(Job& job, const Change& change) {
 }
 
 void Fold::resize(Job& job, const Change& change) {
-  check(job.current && (job.state == JobState::running || job.lends()),
-        "only a job that runs or has lent its slots is resized");
+  check(job.current && (job.state == JobState::running || job.awaits_replacements() || job.lends()),
+        "only a job that runs, waits for others or has lent its slots is resized");
   if (!change.survivors.empty()) return leave_for_smaller(job, change);
   enter(job, JobState::resizing);
   ++job.resizes;

@@ -153,6 +153,8 @@ void Fold::on(const RangeSet& e) {
   if (is_over(job.state)) return;
   job.range = e.range;
   job.pinned = true;
+  if (job.awaits_replacements() && !job.forming)
+    job.current->waits = job.current->size() < job.range.min;
 }
 
 void Fold::on(const PolicySet& e) {
@@ -279,15 +281,18 @@ void Fold::on(const WorkerEnded& e) {
 void Fold::on(const NewcomersLate& e) {
   if (!state_.find_job(e.job)) return;
   Job& job = touch(e.job);
-  const bool waits = job.newcomers_since() && job.forming->generation == e.generation;
-  if (waits) fail_newcomers(job);
+  const bool comes = job.newcomers_since() && job.forming->generation == e.generation;
+  if (comes) return fail_newcomers(job);
+  if (job.short_since() && job.current->generation == e.generation) give_up_waiting(job);
 }
 
 // The generation that they were to join doesn't come about. Where that happens again and again, the
 // next is formed by a restart.
 void Fold::fail_newcomers(Job& job) {
   drop_forming(job);
-  if (++job.current->joins_failed >= kJoinsFailedMax) job.current->in_place = false;
+  if (++job.current->joins_failed < kJoinsFailedMax) return;
+  job.current->in_place = false;
+  if (job.awaits_replacements()) give_up_waiting(job);
 }
 
 void Fold::parting_ended(Job& job, const WorkerEnded& e) {

@@ -174,7 +174,8 @@ void Fold::try_switch(Job& job) {
   if (!job.forming || !all_leased(job, *job.forming)) return;
   if (job.lends()) return go_on_frozen(job);
   if (job.forms_in_place()) {
-    if (job.state != JobState::running || !newcomers_are_ready(job)) return;
+    const bool may = job.state == JobState::running || job.awaits_replacements();
+    if (!may || !newcomers_are_ready(job)) return;
     ++job.resizes;
     return go_on_in_place(job, *std::exchange(job.forming, std::nullopt));
   }

@@ -95,8 +95,9 @@ struct Plan {
 //   2: whatever takes several workers of a gang is one failure; refused starts back off longer
 //   3: a pause doesn't count for newcomers; a job that waits for a checkpoint of a node that retires
 //      starts without it, those of before where the first server of these rules begins
+//   4: those that are left of a gang, fewer than its minimum, wait for others in place of the dead
 inline constexpr std::uint32_t kFirstFoldRules = 1;
-inline constexpr std::uint32_t kFoldRules = 3;
+inline constexpr std::uint32_t kFoldRules = 4;
 
 // What a server decides by, besides what the journal tells: noted where it began.
 struct Began {

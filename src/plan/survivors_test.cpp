@@ -9,6 +9,7 @@
 #include "model/unmet.hpp"
 #include "plan/assemble.hpp"
 #include "plan/check.hpp"
+#include "plan/decide.hpp"
 #include "plan/draft.hpp"
 #include "support/world.hpp"
 
@@ -340,7 +341,107 @@ TEST_F(Survivors, GoOnWithoutTwoThatDieAtOnce) {
   EXPECT_EQ(job().state, JobState::running);
 }
 
-TEST_F(Survivors, StartAnewWhereTooFewAreLeft) {
+// One of two workers died, and one alone is fewer than the job may have.
+class TooFew : public Survivors {
+ protected:
+  TooFew() {
+    world_.tell(RangeSet{job_, {2, 4, 2}, {}});
+    ends(born(1, 0), ending("signal 9"));
+  }
+  // The round of a policy that decides nothing.
+  Plan round() {
+    Plan plan;
+    {
+      const PackPlacer placer;
+      Draft draft(world_.snapshot(), placer, Protects::yes);
+      plan = decide(draft, [](const Snapshot&, Draft&) -> Result<void> { return {}; }).value();
+    }
+    world_.fold(plan);
+    return plan;
+  }
+};
+
+TEST_F(TooFew, WaitForOthersInPlaceOfTheDead) {
+  EXPECT_TRUE(job().awaits_replacements());
+  EXPECT_EQ(job().state, JobState::resizing);
+  EXPECT_EQ(job().current->stop, std::nullopt);
+  EXPECT_THAT(processes(), ::testing::ElementsAre(born(1, 1)));
+  EXPECT_FALSE(slot(0).lease);
+  world_.tell(GangStands{job_, job().current->generation});
+  EXPECT_EQ(job().state, JobState::resizing) << "nobody told it its place";
+  const Plan plan = round();
+  ASSERT_EQ(plan.changes.size(), 1U);
+  EXPECT_EQ(plan.changes[0].survivors, (std::vector<Survivor>{{born(1, 1), 0}}));
+  EXPECT_TRUE(job().forms_in_place());
+  EXPECT_EQ(job().short_since(), std::nullopt);
+  come(job().forming->process(job_, 1));
+  EXPECT_FALSE(job().awaits_replacements());
+  EXPECT_EQ(job().current->size(), 2);
+  stand();
+  EXPECT_EQ(job().state, JobState::running);
+  EXPECT_EQ(job().attempt, 1);
+  EXPECT_EQ(job().retries_used, 0);
+  EXPECT_EQ(job().bill.total(), 0) << "no work is lost";
+}
+
+TEST_F(TooFew, AlsoOfAJobThatIsNotToBeResized) {
+  const JobId rigid = world_.run("2 elastic=no", 2);
+  world_.stands(rigid);
+  Ending how = ending("signal 9");
+  how.at = world_.now();
+  world_.tell(WorkerEnded{world_.job(rigid).current->process(rigid, 1), how});
+  EXPECT_TRUE(world_.job(rigid).awaits_replacements());
+  round();
+  EXPECT_TRUE(world_.job(rigid).forms_in_place());
+}
+
+TEST_F(TooFew, StartAnewWithoutARetryWhereThereIsNoRoomInTime) {
+  EXPECT_EQ(job().short_since(), world_.now());
+  world_.tell(NewcomersLate{job_, Generation{1}});
+  EXPECT_FALSE(job().current->stop) << "of another generation";
+  world_.tell(NewcomersLate{job_, job().current->generation});
+  EXPECT_EQ(job().state, JobState::stopping);
+  EXPECT_EQ(job().current->stop->cause, Cause::resized);
+  ends(born(1, 1), told(Cause::resized));
+  EXPECT_EQ(job().state, JobState::pending);
+  EXPECT_EQ(job().retries_used, 0);
+}
+
+TEST_F(TooFew, StartAnewWhereNewcomersFailAgainAndAgain) {
+  for (int i = 0; i < kJoinsFailedMax; ++i) {
+    ASSERT_EQ(job().state, JobState::resizing);
+    round();
+    const ProcessKey newcomer = job().forming->process(job_, 1);
+    world_.tell(WorkerStarted{newcomer, 4711});
+    ends(newcomer, ending("1"));
+  }
+  EXPECT_EQ(job().state, JobState::stopping);
+}
+
+TEST_F(TooFew, WaitOnWhereAnotherDiesAndAreAllGoneWithTheLast) {
+  ends(born(1, 1), ending("signal 9"));
+  EXPECT_EQ(job().state, JobState::pending);
+  EXPECT_EQ(job().retries_used, 1);
+}
+
+TEST_F(TooFew, GoOnWhereTheirNumberBecomesEnough) {
+  world_.tell(RangeSet{job_, {1, 4, 2}, {}});
+  EXPECT_FALSE(job().awaits_replacements());
+  stand();
+  EXPECT_EQ(job().state, JobState::running);
+}
+
+TEST_F(TooFew, AreStoppedByTheirOwner) {
+  round();
+  world_.tell(JobRequested{job_, Request::cancel, {}});
+  EXPECT_EQ(job().state, JobState::stopping);
+  ends(born(1, 1), told(Cause::cancelled));
+  for (const Parting& each : std::vector(job().parting)) ends(each.process, told(Cause::resized));
+  EXPECT_EQ(job().state, JobState::cancelled);
+}
+
+TEST_F(Survivors, StartAnewWhereTooFewAreLeftInAJournalOfTheRulesBefore) {
+  world_.fold_by(3);
   world_.tell(RangeSet{job_, {2, 4, 2}, {}});
   ends(born(1, 0), ending("signal 9"));
   EXPECT_EQ(job().current->stop->cause, Cause::gang_failed);

@@ -168,20 +168,29 @@ struct Controller::Impl {
   void give_newcomers_up(Pending& pending, Time now) {
     if (now < limits_from) return;
     for (const JobId id : newcomers.take_due(now)) {
-      const Generation joined = state.job(id).forming->generation;
-      spdlog::warn(
-          "Job {} goes on as it is: the workers that were to join it were not ready within {} s.",
-          id.value, options.limits->newcomers_wait);
-      add(pending, NewcomersLate{id, joined}, now);
+      const Job& job = state.job(id);
+      if (job.forming)
+        spdlog::warn("Job {}: the workers that were to join it were not ready within {} s.",
+                     id.value, options.limits->newcomers_wait);
+      else
+        spdlog::warn(
+            "Job {} starts anew: there was no room within {} s for others in place of those "
+            "that died.",
+            id.value, options.limits->replacements_wait);
+      add(pending,
+          NewcomersLate{id, job.forming ? job.forming->generation : job.current->generation}, now);
     }
   }
 
   void watch(const Job& job) {
     limits.watch(job.id, job.limit_at());
     if (!options.limits) return;
-    const auto since = job.newcomers_since();
-    const std::chrono::seconds wait{options.limits->newcomers_wait};
-    newcomers.watch(job.id, since ? std::optional(*since + wait) : std::nullopt);
+    std::optional<Time> until;
+    if (const auto since = job.newcomers_since())
+      until = *since + std::chrono::seconds{options.limits->newcomers_wait};
+    if (const auto since = job.short_since())
+      until = *since + std::chrono::seconds{options.limits->replacements_wait};
+    newcomers.watch(job.id, until);
   }
 
   void add(Pending& pending, Event event, Time now) const {

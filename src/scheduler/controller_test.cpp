@@ -373,6 +373,33 @@ TEST_F(ControllerTest, GivesUpNewcomersThatAreNotReadyInTime) {
   EXPECT_EQ(job(a).current->joins_failed, 1);
 }
 
+TEST_F(ControllerTest, GivesUpWaitingForRoomInPlaceOfTheDead) {
+  options.limits.emplace();
+  options.limits->replacements_wait = 60;
+  restart();
+  const JobId a = run("4..4");
+  engine->tell(GangStands{a, Generation{1}});
+  run_until_quiet();
+  auto node = testing::cluster("1x4 cpu")[0];
+  for (SlotSpec& slot : node.slots) slot.usable = false;
+  engine->tell(NodeUp{NodeId{0}, node});
+  Ending killed;
+  killed.cause = Cause::signalled;
+  killed.signal = 9;
+  killed.at = clock.now();
+  engine->tell(WorkerEnded{{a, Generation{1}, 0}, killed});
+  run_until_quiet();
+  ASSERT_TRUE(job(a).awaits_replacements());
+  EXPECT_EQ(controller->reason(job(a)).code, ReasonCode::awaits_replacements);
+  clock.advance(span("50s"));
+  run_until_quiet();
+  EXPECT_TRUE(job(a).awaits_replacements());
+  clock.advance(span("10s"));
+  run_until_quiet();
+  EXPECT_EQ(job(a).state, JobState::stopping);
+  EXPECT_EQ(job(a).current->stop->cause, Cause::resized);
+}
+
 TEST_F(ControllerTest, RetiresANodeThatWasAbsentForLong) {
   options.limits.emplace();
   options.limits->absent_nodes_age = 3'600;

@@ -194,6 +194,8 @@ Reason Explanation::reason(const Job& job, Viewer viewer) const {
     case JobState::running:
       return running(job);
     case JobState::resizing: {
+      if (job.awaits_replacements())
+        return {ReasonCode::awaits_replacements, {job.workers(), job.range.min}, {}};
       if (is_to_stand(job)) return {ReasonCode::meets_anew, {job.workers()}, {}};
       const auto from = job.current && job.forming ? job.current->size() : 0;
       if (from == 0) return starting(job);

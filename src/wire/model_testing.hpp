@@ -274,9 +274,9 @@ inline void randomize(Rng& rng, Asked& value) {
 }
 inline void randomize(Rng& rng, Gang& value) {
   auto& [generation, attempt, workers, formed_at, started_at, stop, lent_at, unsaved, asked,
-         warnings, in_place, joins_failed, failed] = value;
+         warnings, in_place, joins_failed, failed, waits] = value;
   randomize_all(rng, generation, attempt, workers, formed_at, started_at, stop, lent_at, unsaved,
-                asked, warnings, in_place, joins_failed, failed);
+                asked, warnings, in_place, joins_failed, failed, waits);
 }
 inline void randomize(Rng& rng, Parting& value) {
   auto& [process, worker, stop, joined] = value;

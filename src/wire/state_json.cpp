@@ -68,13 +68,14 @@ void describe(Fields& fields, FieldsOf<Fields, Asked>& asked) {
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Gang>& gang) {
   auto& [generation, attempt, workers, formed_at, started_at, stop, lent_at, unsaved, asked,
-         warnings, in_place, joins_failed, failed] = gang;
+         warnings, in_place, joins_failed, failed, waits] = gang;
   fields("generation", generation)("attempt", attempt)("workers", workers);
   fields("formed_at", formed_at)("started_at", started_at)("stop", stop)("lent_at", lent_at);
   fields.unless(Duration::zero(), "unsaved_seconds", unsaved);
   fields("asked", asked);
   fields.unless({}, "warnings", warnings).unless(false, "in_place", in_place);
   fields.unless(0, "joins_failed", joins_failed).unless(false, "failed", failed);
+  fields.unless(false, "waits", waits);
 }
 
 template <class Fields>

@@ -131,6 +131,20 @@ class InPlaceTest(unittest.TestCase):
         self.assertEqual((shown["attempt"], shown["retries_used"]), (1, 0))
         self.expect_each_sample_once_an_epoch(job, 25, dead=1)
 
+    def test_the_others_wait_for_one_in_place_of_the_dead(self):
+        """A job that is not to be resized: alone the other is too few."""
+        job = self.start("2", 25, "--elastic", "no", "--retry", "0")
+        before = self.pids(job)
+        os.kill(before[1], signal.SIGKILL)
+        self.until(job, lambda: before[1] not in self.pids(job), "keeps a worker that died")
+        self.box.wait_workers(job, 2)
+        self.assertEqual(self.pids(job)[0], before[0])
+        shown = self.completed(job)
+        self.assertEqual((shown["attempt"], shown["retries_used"]), (1, 0))
+        self.assertEqual(shown["lost_slot_seconds"]["failure"], 0)
+        self.assertIn("paceline: ranks were lost; 2 of 2 go on after step", self.logs(job))
+        self.expect_each_sample_once_an_epoch(job, 25, dead=1)
+
     def test_the_others_go_on_where_one_is_stopped(self):
         job = self.start("2..3", 30, "--retry", "0")
         self.box.wait_workers(job, 3)

@@ -48,6 +48,7 @@ ELSEWHERE = {
     "absent-nodes-age": "src/scheduler/controller_test.cpp ControllerTest.RetiresANodeThatWasAbsentForLong",
     "failing-owners": "src/scheduler/failing_nodes_test.cpp FailingNodesTest.JobsOfSeveralUsersInARowSetItAside",
     "newcomers-wait": "src/scheduler/controller_test.cpp ControllerTest.GivesUpNewcomersThatAreNotReadyInTime",
+    "replacements-wait": "src/scheduler/controller_test.cpp ControllerTest.GivesUpWaitingForRoomInPlaceOfTheDead",
     "journal-entries": "tests/e2e/journal_test.py JournalTest.test_is_one_in_segments_and_database",
     "--keep": "tests/e2e/journal_test.py JournalTest.test_tells_of_jobs_that_were_dropped",
     "--journal-size": "tests/e2e/journal_test.py JournalTest.test_stays_below_its_size_where_one_is_set",

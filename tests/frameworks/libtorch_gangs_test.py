@@ -182,7 +182,7 @@ class GangsTest(unittest.TestCase):
                 expected = [(str(STEPS), f"{STEPS} {STEPS} {STEPS} in generation 1")] if "carries" in options else []
                 self.assertEqual(carried, [expected] * len(gang.ranks))
                 said = "".join(each.output() for each in gang.all)
-                self.assertIn("paceline: 3 ranks of 4 are left, and go on after step", said)
+                self.assertIn("paceline: ranks were lost; 3 of 4 go on after step", said)
                 self.assertRegex(said, r"Rank 2 is gone: .* Those that are left wait for the gang's next generation\.")
 
     def test_a_death_at_any_place_of_a_step(self):

@@ -152,7 +152,7 @@ class LibTorchTest(FrameworkTest):
         self.assertEqual([pid for pid in self.pids(job) if pid in before], [before[0], before[2]])
         shown = self.expect_completed(job)
         self.assertEqual((shown["attempt"], shown["retries_used"]), (1, 0))
-        self.assertIn("paceline: 2 ranks of 3 are left, and go on after step", self.logs(job))
+        self.assertIn("paceline: ranks were lost; 2 of 3 go on after step", self.logs(job))
         self.expect_each_sample_once_an_epoch(job, 25, repeated=30)
         self.expect_the_weights_of_all_to_be(self.alone(25), job)
 

@@ -162,7 +162,7 @@ TEST_P(KeptJournal, PassesOverPlansOfOtherRulesAndWhatFollowedThem) {
 
 INSTANTIATE_TEST_SUITE_P(Kept, KeptJournal,
                          ::testing::Values("schema_7.sql", "schema_8.sql", "schema_9.sql",
-                                           "rules_1.sql", "rules_2.sql"));
+                                           "rules_1.sql", "rules_2.sql", "rules_3.sql"));
 
 // Five of six workers died at once, which was a crash loop by then.
 class FirstRules : public KeptJournal {};
@@ -199,6 +199,19 @@ TEST_P(SecondRules, LeftAJobThatANewServerStarts) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kept, SecondRules, ::testing::Values("rules_2.sql"));
+
+// One of two workers was killed, and the other was not to wait for one in its place.
+class ThirdRules : public KeptJournal {};
+
+TEST_P(ThirdRules, EndedTheOthersWhereTooFewWereLeft) {
+  const auto store = open();
+  const State state = *store->load();
+  const Job& job = state.job(JobId{1});
+  EXPECT_EQ(job.state, JobState::pending);
+  EXPECT_EQ(job.retries_used, 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kept, ThirdRules, ::testing::Values("rules_3.sql"));
 
 }  // namespace
 }  // namespace paceline::sim

@@ -775,7 +775,7 @@ class Job:
             self._away = away
             self._enter(self._next_after(error), None, old_size)
             self._away = False
-        self._say(f"paceline: {_ranks_text(self.size)} of {old_size} are left, and go on after step {self.steps}.")
+        self._say(f"paceline: ranks were lost; {self.size} of {old_size} go on after step {self.steps}.")
 
     def _before_step(self):
         """What put_back() needs."""

@@ -152,12 +152,20 @@ class Agent:
 
     def kill(self, *ranks):
         """They die, and the others that have not ended go on as the next generation."""
-        before = self.ranks
+        self.resize(self._left_by(ranks))
+
+    def replace(self, *ranks):
+        """They die, and the others that have not ended wait until as many have come in place of those."""
+        left = self._left_by(ranks)
+        self.generation += 1  # they are it while they wait, and are not told so
+        self.resize(left, len(ranks))
+
+    def _left_by(self, ranks):
         for rank in ranks:
-            before[rank].process.kill()
-            before[rank].process.wait()
-            self.killed.append(before[rank])
-        self.resize([rank for rank, each in enumerate(before) if each.process.poll() is None])
+            self.ranks[rank].process.kill()
+            self.ranks[rank].process.wait()
+            self.killed.append(self.ranks[rank])
+        return [rank for rank, each in enumerate(self.ranks) if each.process.poll() is None]
 
     def resize(self, keep, new=0):
         """The processes at the ranks `keep` go on, in that order, and `new` others come; the rest leaves."""
@@ -183,7 +191,7 @@ class Agent:
             trains = [rank for rank, each in enumerate(self.ranks) if has_trained(each.output())]
             stays = sorted({chance.choice(trains), *chance.sample(range(size), chance.randint(0, size - 1))})
             if len(stays) < size and chance.random() < 0.6:
-                self.kill(*[rank for rank in range(size) if rank not in stays])
+                chance.choice([self.kill, self.replace])(*[rank for rank in range(size) if rank not in stays])
             else:
                 chance.shuffle(stays)
                 self.resize(stays, chance.randint(0, 2) if len(stays) < 4 else 0)

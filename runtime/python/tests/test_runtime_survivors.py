@@ -106,8 +106,24 @@ class SurvivorsTest(unittest.TestCase):
         agent, ended = self.hurried(4, acts)
         self.assert_same(ended, self.alone(), agent)
         said = "".join(each.output() for each in agent.all)
-        self.assertIn("paceline: 3 ranks of 4 are left, and go on after step", said)
+        self.assertIn("paceline: ranks were lost; 3 of 4 go on after step", said)
         self.assertRegex(said, r"Rank 2 is gone: .* Those that are left wait for the gang's next generation\.")
+
+    def test_others_come_in_place_of_the_dead(self):
+        """Those that are left were too few, and waited."""
+        def acts(agent):
+            agent.replace(1)
+            self.until(agent, 3)
+            agent.replace(0)
+            self.until(agent, 3)
+
+        agent, ended = self.hurried(2, acts)
+        self.assertEqual(len(ended), 2)
+        self.assert_same(ended, self.alone(), agent)
+        self.assertIn("paceline: ranks were lost; 2 of 2 go on after step", agent.ranks[0].output())
+        exact = {"micro": 4, "exact": True, "chance": True, "epochs": 40}
+        for each in self.hurried(2, acts, **exact)[1]:
+            self.assertEqual(each["bits"], self.alone(**exact)["bits"])
 
     def test_exactly(self):
         asked = {"micro": 4, "exact": True, "chance": True, "epochs": 40}

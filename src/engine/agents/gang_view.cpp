@@ -22,6 +22,7 @@ GangView view_of(const State& state, const Job& job, const Gang& gang) {
                 gang.generation,
                 gang.generation,
                 gang.in_place && job.state != JobState::resizing,
+                gang.waits,
                 job.spec,
                 gang.attempt,
                 job.state == JobState::paused,

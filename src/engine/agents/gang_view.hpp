@@ -35,6 +35,7 @@ struct GangView {
   Generation generation;
   Generation oldest;    // into which one of its processes was born
   bool stands = false;  // all ranks have met, as the state knows or was told
+  bool waits = false;   // its members are told of no place in it: others are to join them first
   std::shared_ptr<const JobSpec> spec;
   std::int32_t attempt = 1;
   bool frozen = false;

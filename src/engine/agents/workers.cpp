@@ -137,7 +137,7 @@ void AgentsEngine::reconcile_present(NodeView& node, GangView& gang, const Proce
 // One that was born into a generation before this one can't know its place from its environment.
 void AgentsEngine::enrol(NodeView& node, const GangView& gang, const ProcessKey& key,
                          ClaimView& claim) {
-  if (key.born == gang.generation ||
+  if (gang.waits || key.born == gang.generation ||
       std::exchange(claim.enrolled, gang.generation) == gang.generation)
     return;
   const auto rank = *gang.rank_of(key);

@@ -696,8 +696,8 @@ class Job {
     ranks_.await_next();
     enter(old_size);
     where_ = kAtNextBatch;
-    say(ranks_text() + " of " + std::to_string(old_size) + " are left, and go on after step " +
-        std::to_string(steps_) + ".");
+    say("ranks were lost; " + std::to_string(size()) + " of " + std::to_string(old_size) +
+        " go on after step " + std::to_string(steps_) + ".");
   }
 
   // The global batch under way is void.
