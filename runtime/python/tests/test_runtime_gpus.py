@@ -143,7 +143,7 @@ class DeathsTest(unittest.TestCase):
     def test_a_death_is_noticed_while_a_backward_waits(self):
         """The process waits for its GPU before it comes to where it looks after the others."""
         said = self.go_on(self.start(2, "rank=1 kill-at=7", frozen=True, waits_in_step=2), 1)
-        self.assertIn("1 rank of 2 are left", said)
+        self.assertIn("ranks were lost; 1 of 2 go on after step", said)
 
     def test_a_death_while_a_communicator_is_formed(self):
         said = self.go_on(self.start(3, "rank=2 init=kill", {"PACELINE_NCCL_IN_PLACE": "1"}), 2)
