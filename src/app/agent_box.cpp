@@ -13,6 +13,7 @@
 #include <random>
 #include <utility>
 
+#include "agent/linux/footprint.hpp"
 #include "app/agent_lock.hpp"
 #include "app/bytes_of_node.hpp"
 #include "app/checkpoint_sender.hpp"
@@ -30,6 +31,7 @@ namespace paceline {
 namespace {
 
 constexpr auto kLookAtIdentityEvery = std::chrono::hours{1};
+constexpr auto kStartIsOver = std::chrono::seconds{2};
 // A batch system signals all processes of a job one after the other, workers perhaps before their agent:
 // until it has signalled the agent, too, nobody is told how they took it.
 constexpr std::chrono::milliseconds kHoldsNothing{0}, kGuestHolds{500};
@@ -60,6 +62,7 @@ struct AgentBox::Impl {
     machine->start(pump);
     dial();
     watch_identity();
+    start.after(kStartIsOver, agent::forget_start_code);
     return {};
   }
 
@@ -196,7 +199,7 @@ struct AgentBox::Impl {
   std::shared_ptr<ShipFetcher> ships;
   std::unique_ptr<Machine> machine;
   std::optional<JoinedServer> joined;
-  Timer look{io};
+  Timer look{io}, start{io};
   Errand renewal{io};
   std::optional<Uplink> uplink;
   std::mutex identity;  // of `joined`, where it is changed and where other threads read it

@@ -98,7 +98,8 @@ class Fold {
   [[nodiscard]] bool goes_on_without(const Job& job, const Ending& ending) const;
   [[nodiscard]] bool is_failure(const Ending& ending) const;  // of the job, not of its machine
   void go_on_without_the_dead(Job& job, const Ending& ending);
-  void give_up_waiting(Job& job);  // for others in place of the dead: it starts anew
+  void dismiss_newcomers(Job& job);  // where the training was over before they had met the others
+  void give_up_waiting(Job& job);    // for others in place of the dead: it starts anew
   void leave(Job& job, Parting parting);
   void lend(Job& job);
   void take_back(Job& job);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "model/unmet.hpp"
 #include "plan/apply.hpp"
 #include "plan/fold.hpp"
 #include "plan/lending.hpp"
@@ -209,6 +210,24 @@ void Fold::go_on_without_the_dead(Job& job, const Ending& ending) {
   }
   next.waits = next.size() < job.range.min;
   go_on_in_place(job, std::move(next));
+}
+
+void Fold::dismiss_newcomers(Job& job) {
+  if (!is_to_stand(job) || by_rules_before(4)) return;
+  Gang& gang = *job.current;
+  std::vector<Worker> members, newcomers;
+  for (std::int32_t rank = 0; rank < gang.size(); ++rank) {
+    Worker worker = gang.workers[static_cast<std::size_t>(rank)];
+    worker.process = gang.process(job.id, rank);
+    if (worker.state != WorkerState::ended && worker.process->born != gang.generation) return;
+    (worker.state == WorkerState::ended ? members : newcomers).push_back(std::move(worker));
+  }
+  gang.workers = std::move(members);
+  for (Worker& worker : newcomers) {
+    const ProcessKey process = *worker.process;
+    leave(job,
+          {process, std::move(worker), {Cause::resized, at_, job.spec->notice.grace, {}}, true});
+  }
 }
 
 void Fold::give_up_waiting(Job& job) {

@@ -315,7 +315,8 @@ void Fold::member_ended(Job& job, Worker& worker, const WorkerEnded& e) {
     if (job.parting.empty()) gang_over(job, at_ - e.unseen);
     return;
   }
-  if (ending.clean() || job.current->stop) return;
+  if (job.current->stop) return;
+  if (ending.clean()) return dismiss_newcomers(job);
   if (goes_on_without(job, ending)) return go_on_without_the_dead(job, ending);
   Cause cause = ending.asks_requeue() ? Cause::requeue_asked : Cause::gang_failed;
   if (ending.cause == Cause::timed_out) cause = Cause::timed_out;

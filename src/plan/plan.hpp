@@ -95,7 +95,8 @@ struct Plan {
 //   2: whatever takes several workers of a gang is one failure; refused starts back off longer
 //   3: a pause doesn't count for newcomers; a job that waits for a checkpoint of a node that retires
 //      starts without it, those of before where the first server of these rules begins
-//   4: those that are left of a gang, fewer than its minimum, wait for others in place of the dead
+//   4: those that are left of a gang, fewer than its minimum, wait for others in place of the dead;
+//      newcomers leave where the others had ended well before they met
 inline constexpr std::uint32_t kFirstFoldRules = 1;
 inline constexpr std::uint32_t kFoldRules = 4;
 

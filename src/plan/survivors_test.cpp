@@ -341,6 +341,29 @@ TEST_F(Survivors, GoOnWithoutTwoThatDieAtOnce) {
   EXPECT_EQ(job().state, JobState::running);
 }
 
+TEST_F(Survivors, CompleteWhereTheyEndedWellBeforeTheyMetTheNewcomer) {
+  grow();
+  come(born(2, 2));
+  ends(born(1, 0), ending("0"));
+  EXPECT_THAT(job().parting, IsEmpty()) << "the other is to meet it";
+  ends(born(1, 1), ending("0"));
+  ASSERT_EQ(job().parting.size(), 1U);
+  EXPECT_EQ(job().parting[0].process, born(2, 2));
+  EXPECT_EQ(job().state, JobState::resizing) << "its slots are not empty yet";
+  ends(born(2, 2), told(Cause::resized));
+  EXPECT_EQ(job().state, JobState::completed);
+  EXPECT_FALSE(slot(2).lease);
+}
+
+TEST_F(Survivors, OfAGangThatStoodAreWaitedFor) {
+  grown();
+  ends(born(1, 0), ending("0"));
+  ends(born(1, 1), ending("0"));
+  EXPECT_THAT(job().parting, IsEmpty());
+  ends(born(2, 2), ending("0"));
+  EXPECT_EQ(job().state, JobState::completed);
+}
+
 // One of two workers died, and one alone is fewer than the job may have.
 class TooFew : public Survivors {
  protected:

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <malloc.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -19,6 +18,7 @@
 #include "agent/linux/claim.hpp"
 #include "agent/linux/control.hpp"
 #include "agent/linux/files.hpp"
+#include "agent/linux/footprint.hpp"
 #include "agent/linux/launch.hpp"
 #include "agent/linux/notice.hpp"
 #include "agent/linux/shm.hpp"
@@ -251,7 +251,7 @@ bool Supervisor::open_terminal() {
 void Supervisor::forget_order() {
   order_.environment = {};
   order_.command = {};
-  ::malloc_trim(0);
+  forget_start_code();
 }
 
 void Supervisor::wait_for_setup() {
