@@ -176,6 +176,16 @@ class Agent:
         for each in set(before) - set(self.ranks):
             each.tell({"generation": self.generation, "environment": None})
 
+    def come_too_late(self, new):
+        """So many others get ready, of which those that train do not hear. Returns them."""
+        trains = self.ranks
+        self._form(trains, new, joins=True)
+        return self.ranks[len(trains):]
+
+    def dismiss(self, newcomers):
+        for each in newcomers:
+            each.tell({"generation": self.generation + 1, "environment": None})
+
     def wait_until_all_wait(self):
         """Or have ended."""
         end = time.monotonic() + WITHIN_S

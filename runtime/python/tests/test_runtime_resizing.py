@@ -74,6 +74,20 @@ class ResizingTest(unittest.TestCase):
             self.ended = self.results(agent)
         return agent
 
+    def test_newcomers_leave_where_the_others_have_ended(self):
+        with tempfile.TemporaryDirectory() as folder:
+            hurry = Path(folder) / "hurry"
+            agent = self.start(2, epochs=EPOCHS, slow=0.1, slow_until=str(hurry))
+            self.until(agent, 3)
+            stay = list(agent.ranks)
+            newcomers = agent.come_too_late(2)
+            hurry.touch()
+            for each in stay:
+                self.assertEqual(each.wait(), 0, each.output())
+            agent.dismiss(newcomers)
+            for each in newcomers:
+                self.assertEqual(each.wait(), 0, each.output())
+
     SCHEDULE = [([0, 1], 2), ([3, 0, 1], 0), ([0, 2], 1), ([1], 0), ([0], 2)]
 
     def test_the_training_is_the_one_it_would_have_been(self):
