@@ -215,14 +215,16 @@ void Fold::go_on_without_the_dead(Job& job, const Ending& ending) {
 void Fold::dismiss_newcomers(Job& job) {
   if (!is_to_stand(job) || by_rules_before(4)) return;
   Gang& gang = *job.current;
-  std::vector<Worker> members, newcomers;
+  if (gang.oldest(job.id) == gang.generation) return;  // it was started as a whole
+  std::vector<Worker> ended, newcomers;
   for (std::int32_t rank = 0; rank < gang.size(); ++rank) {
     Worker worker = gang.workers[static_cast<std::size_t>(rank)];
     worker.process = gang.process(job.id, rank);
-    if (worker.state != WorkerState::ended && worker.process->born != gang.generation) return;
-    (worker.state == WorkerState::ended ? members : newcomers).push_back(std::move(worker));
+    const bool is_over = worker.state == WorkerState::ended;
+    if (!is_over && worker.process->born != gang.generation) return;
+    (is_over ? ended : newcomers).push_back(std::move(worker));
   }
-  gang.workers = std::move(members);
+  gang.workers = std::move(ended);
   for (Worker& worker : newcomers) {
     const ProcessKey process = *worker.process;
     leave(job,

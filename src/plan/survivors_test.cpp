@@ -355,6 +355,18 @@ TEST_F(Survivors, CompleteWhereTheyEndedWellBeforeTheyMetTheNewcomer) {
   EXPECT_FALSE(slot(2).lease);
 }
 
+TEST_F(Survivors, OfAGangThatWasStartedAnewAreWaitedFor) {
+  const JobId anew = world_.run("1..2 elastic=restart", 1);
+  world_.checkpoint(anew);
+  world_.change_size(anew, 2);
+  world_.ended(anew, told(Cause::resized));
+  world_.started(anew, 0);
+  world_.tell(GangStands{anew, Generation{2}});  // said early
+  world_.ended(anew, 0, ending("0"));
+  EXPECT_THAT(world_.job(anew).parting, IsEmpty());
+  EXPECT_EQ(world_.job(anew).current->size(), 2);
+}
+
 TEST_F(Survivors, OfAGangThatStoodAreWaitedFor) {
   grown();
   ends(born(1, 0), ending("0"));
