@@ -184,6 +184,10 @@ void Oracle::took(const Entry& entry) {
   } else if (const auto* stands = std::get_if<GangStands>(&event)) {
     Course& course = courses_[stands->job];
     course.stood = std::max(course.stood, stands->generation);
+    for (auto it = later_.lower_bound(first_of(stands->job));
+         it != later_.end() && it->first.job == stands->job; ++it)
+      if (it->second.contains(stands->generation) && !endings_.contains(it->first))
+        course.met = std::max(course.met, stands->generation);
   } else if (const auto* published = std::get_if<ModelPublished>(&event)) {
     journalled(models_, published->job, published->generation, published->model.step);
   } else if (const auto* over = std::get_if<WorkerEnded>(&event)) {
@@ -330,6 +334,19 @@ bool Oracle::ended_by_machine(const Job& job) const {
   return false;
 }
 
+bool Oracle::was_over_before_they_met(const Course& course, const Job& job) const {
+  const Generation last = job.last_generation;
+  if (course.met == last) return false;
+  bool any = false;
+  for (auto it = endings_.lower_bound(first_of(job.id));
+       it != endings_.end() && it->first.job == job.id; ++it) {
+    if (it->first.born == last || !was_of(it->first, last)) continue;
+    if (!it->second.clean()) return false;
+    any = true;
+  }
+  return any;
+}
+
 void Oracle::check_end(const Course& course, const State& state, const Job& job) {
   const auto say = [&](std::string_view what) {
     wrong_(fmt::format("job {} is {} ({}): {}", job.id.value, to_string(job.state),
@@ -358,7 +375,8 @@ void Oracle::check_end(const Course& course, const State& state, const Job& job)
       break;
     }
     case JobState::completed:
-      if (failed_by_itself(job.id, job.last_generation)) say("a worker of its last gang failed");
+      if (failed_by_itself(job.id, job.last_generation) && !was_over_before_they_met(course, job))
+        say("a worker of its last gang failed");
       break;
     default:
       break;

@@ -94,6 +94,7 @@ class Oracle {
     int row = 0;
     bool short_of_failed = false;  // the current gang goes on without some
     Generation stood;              // the newest that stands
+    Generation met;  // the newest that was said to stand while one was there that had gone on in it
     Time saved_at;
     bool cancel_asked = false;
     bool over = false;
@@ -124,6 +125,8 @@ class Oracle {
   [[nodiscard]] bool was_of(const ProcessKey& worker, Generation generation) const;
   static void follow_checkpoint(Course& course, const Job& job);
   [[nodiscard]] bool ended_by_machine(const Job& job) const;
+  // Had all that trained ended well before they met those that were to join them?
+  [[nodiscard]] bool was_over_before_they_met(const Course& course, const Job& job) const;
   void check_end(const Course& course, const State& state, const Job& job);
   void check_retries(const Course& course, const Job& job);
   void check_told(const AgentMessage& message, const State& state);
