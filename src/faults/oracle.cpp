@@ -310,12 +310,6 @@ void Oracle::gang_over(Course& course, JobId id, Generation generation, bool goe
   course.failed += bad && certain ? 1 : 0;
 }
 
-bool Oracle::failed_by_itself(JobId id, Generation generation) const {
-  for (auto it = ends_.lower_bound(first_of(id)); it != ends_.end() && it->first.job == id; ++it)
-    if (was_of(it->first, generation) && counts_as_failure(it->second)) return true;
-  return false;
-}
-
 void Oracle::check_retries(const Course& course, const Job& job) {
   if (job.retries_used > course.perhaps)
     wrong_(fmt::format("job {} has used {} retries, and {} of its gangs failed", job.id.value,
@@ -347,6 +341,18 @@ bool Oracle::was_over_before_they_met(const Course& course, const Job& job) cons
   return any;
 }
 
+// Its last gang; those that the others' end dismissed don't count.
+bool Oracle::failed_by_itself(const Course& course, const Job& job) const {
+  const Generation last = job.last_generation;
+  const bool alone = was_over_before_they_met(course, job);
+  for (auto it = ends_.lower_bound(first_of(job.id)); it != ends_.end() && it->first.job == job.id;
+       ++it) {
+    const bool dismissed = alone && it->first.born == last;
+    if (was_of(it->first, last) && !dismissed && counts_as_failure(it->second)) return true;
+  }
+  return false;
+}
+
 void Oracle::check_end(const Course& course, const State& state, const Job& job) {
   const auto say = [&](std::string_view what) {
     wrong_(fmt::format("job {} is {} ({}): {}", job.id.value, to_string(job.state),
@@ -375,8 +381,7 @@ void Oracle::check_end(const Course& course, const State& state, const Job& job)
       break;
     }
     case JobState::completed:
-      if (failed_by_itself(job.id, job.last_generation) && !was_over_before_they_met(course, job))
-        say("a worker of its last gang failed");
+      if (failed_by_itself(course, job)) say("a worker of its last gang failed");
       break;
     default:
       break;

@@ -140,7 +140,7 @@ class Oracle {
   void check_missing();
   [[nodiscard]] bool was_heard_out(const ProcessKey& worker, const Ending& ending) const;
   [[nodiscard]] const MetricPoint* find_written(const MetricPoint& point) const;
-  [[nodiscard]] bool failed_by_itself(JobId id, Generation generation) const;
+  [[nodiscard]] bool failed_by_itself(const Course& course, const Job& job) const;
   [[nodiscard]] static bool is_bad(const WorkerGone& gone);
   [[nodiscard]] static bool asks_again(const WorkerGone& gone);
   [[nodiscard]] bool counts_as_failure(const WorkerGone& gone) const;

@@ -49,11 +49,14 @@ TEST(Faults, LoseNothingAndStartNothingTwice) {
 //   6202: a gang that forms while the server dies at every commit
 //   424604: reports that are told again by an agent that did not hear that they are stored
 //   554683: a server that can't write for most of the time, as the oracle has to see
+//   9218127: a gang started anew, of which one worker says early that it stands, and ends
+//   9227247: a newcomer that fails after the others have ended well
 //   20000287: a checkpoint's node retires while its job waits for it to be sent
 //   20003138: a checkpoint on the only node, which others join while no job changes
 TEST(Faults, OfSeedsThatFoundSomethingAreSurvived) {
   const LogTap quiet;
-  for (const std::uint64_t seed : {4687U, 6202U, 424604U, 554683U, 20000287U, 20003138U}) {
+  for (const std::uint64_t seed :
+       {4687U, 6202U, 424604U, 554683U, 9218127U, 9227247U, 20000287U, 20003138U}) {
     FaultOptions options;
     options.seed = seed;
     for (const auto& fault : run_fault_seed(options, fault_kit()).faults)
