@@ -70,7 +70,7 @@ class ShipDesk {
   std::shared_ptr<Uses> uses_;
   std::map<JobId, std::shared_ptr<void>> jobs_;  // that are not over, each with its hold
   std::map<JobId, std::map<ShipOf, std::shared_ptr<void>>> copies_;  // of their checkpoints
-  std::map<JobId, ShipOf> coming_;  // of their checkpoints, too
+  std::map<JobId, ShipOf> coming_;                                   // of their checkpoints, too
   std::vector<JobId> unknown_;  // from before this began: what they name is not read yet
   Timer recall_;
   std::shared_ptr<void> commits_;

@@ -20,10 +20,10 @@
 
 #include "base/result.hpp"
 #include "http/client.hpp"
+#include "joining/pulse.hpp"
 #include "link/backoff.hpp"
 #include "link/dialled_lines.hpp"
 #include "link/link_words.hpp"
-#include "joining/pulse.hpp"
 #include "loop/errand.hpp"
 #include "loop/timer.hpp"
 #include "wire/agent_link.hpp"
