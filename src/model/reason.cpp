@@ -131,6 +131,9 @@ std::string act_sentence(const Reason& r) {
       return fmt::format("moves so that job {} finds seats together", a);
     case ReasonCode::owner_resized:
       return fmt::format("is resized by its owner from {} to {}", a, workers(b));
+    case ReasonCode::replaces_dead:
+      return fmt::format("gets others in place of workers that died: {}, of which {} {} left",
+                         workers(b), a, a == 1 ? "is" : "are");
     case ReasonCode::leaves_node:
       if (b == 0) return fmt::format("is stopped: node {} drains", r.text);
       return fmt::format("leaves node {}, which drains, and goes on with {}{}", r.text, workers(b),
@@ -268,6 +271,8 @@ std::string_view name(ReasonCode code) {
       return "moves_for";
     case ReasonCode::owner_resized:
       return "owner_resized";
+    case ReasonCode::replaces_dead:
+      return "replaces_dead";
     case ReasonCode::leaves_node:
       return "leaves_node";
     case ReasonCode::runs:

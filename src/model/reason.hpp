@@ -54,6 +54,7 @@ enum class ReasonCode {
   starts_anew,       // workers: its own slots were not to be had
   moves_for,         // job that starts
   owner_resized,     // from, to
+  replaces_dead,     // workers that are left, with others in place of those that died
   leaves_node,       // from, to (0: it is stopped); text: the node that drains, and why
   // runs
   runs,          // workers, max

@@ -84,6 +84,8 @@ const std::vector<std::pair<Reason, std::string>> kSentences = {
      "starts anew with 1 worker: its own slots were not to be had"},
     {{ReasonCode::moves_for, {9}, {}}, "moves so that job 9 finds seats together"},
     {{ReasonCode::owner_resized, {4, 2}, {}}, "is resized by its owner from 4 to 2 workers"},
+    {{ReasonCode::replaces_dead, {1, 2}, {}},
+     "gets others in place of workers that died: 2 workers, of which 1 is left"},
     {{ReasonCode::leaves_node, {4, 4}, "gpu1"},
      "leaves node gpu1, which drains, and goes on with 4 workers"},
     {{ReasonCode::leaves_node, {4, 2}, "gpu1 (new kernel)"},

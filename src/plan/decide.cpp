@@ -24,7 +24,9 @@ void honour_range(const Job& job, Draft& draft) {
         job.id,
         {ReasonCode::waits_for_slots, {more, static_cast<std::int64_t>(draft.free().total())}, {}});
   }
-  draft.resize(job.id, std::move(*seats), {ReasonCode::owner_resized, {now, wanted}, {}});
+  const auto why =
+      job.awaits_replacements() ? ReasonCode::replaces_dead : ReasonCode::owner_resized;
+  draft.resize(job.id, std::move(*seats), {why, {now, wanted}, {}});
 }
 
 void record_refused(const Draft& draft, Plan& plan) {

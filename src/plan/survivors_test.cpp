@@ -407,6 +407,7 @@ TEST_F(TooFew, WaitForOthersInPlaceOfTheDead) {
   const Plan plan = round();
   ASSERT_EQ(plan.changes.size(), 1U);
   EXPECT_EQ(plan.changes[0].survivors, (std::vector<Survivor>{{born(1, 1), 0}}));
+  EXPECT_EQ(plan.changes[0].reason.code, ReasonCode::replaces_dead);
   EXPECT_TRUE(job().forms_in_place());
   EXPECT_EQ(job().short_since(), std::nullopt);
   come(job().forming->process(job_, 1));
