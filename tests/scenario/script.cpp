@@ -6,6 +6,7 @@
 #include <charconv>
 #include <stdexcept>
 
+#include "model/limits.hpp"
 #include "model/unmet.hpp"
 #include "placement/placers.hpp"
 #include "policy/registry.hpp"
@@ -257,6 +258,9 @@ void Script::obey(JobId id) {
   });
   for (Event& event : told) world().tell(std::move(event));
   if (is_to_stand(job)) world().stands(id);
+  const std::chrono::seconds patience{Limits{}.replacements_wait};
+  if (const auto since = job.short_since(); since && world().now() >= *since + patience)
+    world().tell(NewcomersLate{id, job.current->generation});
 }
 
 }  // namespace paceline::testing

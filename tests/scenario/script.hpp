@@ -11,7 +11,8 @@
 //   round                              one round of the active policy
 //   obey                               workers start where their gang's seats are leased, and
 //                                      end where it was told to stop; newcomers get ready, and
-//                                      a gang that went on in place stands
+//                                      a gang that went on in place stands, or starts anew if it
+//                                      waited for others in place of the dead for too long
 //   calm                               round and obey in turns until nothing changes
 //   started JOB [RANK]
 //   ended JOB [RANK] [HOW]             an exit code, `signal 9`, or a cause; 0 if left out
