@@ -87,7 +87,7 @@ struct Gang {
   bool in_place = false;  // its workers can go on in the next generation: one of them said so
   std::int32_t joins_failed = 0;  // in a row, of the generations that were to follow it in place
   bool failed = false;  // goes on without one that failed, which counts once until they stand again
-  bool waits = false;   // fewer than its job may have are left, and hold still until others join
+  bool waits = false;   // fewer than its job may have are left, and do nothing until others join
                         // in place of the dead
 
   [[nodiscard]] std::int32_t size() const { return static_cast<std::int32_t>(workers.size()); }

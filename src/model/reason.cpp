@@ -188,7 +188,7 @@ std::string run_sentence(const Reason& r) {
       return fmt::format("runs with {}, and goes on with {} once the new ones are ready",
                          workers(a), b);
     case ReasonCode::awaits_replacements:
-      return fmt::format("holds still with {} of {} until others join in place of those that died",
+      return fmt::format("waits with {} of {} until others join in place of those that died",
                          a, workers(b));
     case ReasonCode::meets_anew:
       return fmt::format("goes on with {}, which meet now", workers(a));

@@ -114,7 +114,7 @@ const std::vector<std::pair<Reason, std::string>> kSentences = {
     {{ReasonCode::awaits_newcomers, {2, 4}, {}},
      "runs with 2 workers, and goes on with 4 once the new ones are ready"},
     {{ReasonCode::awaits_replacements, {1, 2}, {}},
-     "holds still with 1 of 2 workers until others join in place of those that died"},
+     "waits with 1 of 2 workers until others join in place of those that died"},
     {{ReasonCode::meets_anew, {3}, {}}, "goes on with 3 workers, which meet now"},
     {{ReasonCode::paused, {}, {}},
      "paused by its owner: it keeps its slots, 'resume' lets it go on"},
