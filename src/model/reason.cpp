@@ -188,8 +188,8 @@ std::string run_sentence(const Reason& r) {
       return fmt::format("runs with {}, and goes on with {} once the new ones are ready",
                          workers(a), b);
     case ReasonCode::awaits_replacements:
-      return fmt::format("waits with {} of {} until others join in place of those that died",
-                         a, workers(b));
+      return fmt::format("waits with {} of {} until others join in place of those that died", a,
+                         workers(b));
     case ReasonCode::meets_anew:
       return fmt::format("goes on with {}, which meet now", workers(a));
     case ReasonCode::paused:
