@@ -21,6 +21,7 @@ namespace {
 
 constexpr int kMembersMax = 64;
 constexpr std::size_t kChunk = 256 * 1024;
+constexpr std::size_t kAtOnce = 4 * 1024;  // bytes that are reduced over all ranks before the next
 constexpr int kTries = 200, kYields = 2;  // before a wait sleeps
 constexpr std::size_t kPage = 4096;
 
@@ -246,10 +247,26 @@ Outcome<void> Board::wait_for_all(Counter counter, std::uint64_t value, const He
 
 // ---- operations ----
 
-Outcome<void> Board::post(Walk& from, std::size_t size, std::uint64_t chunk, const Head& head) {
-  if (chunk > 2)
-    if (auto done = wait_for_all(&Member::reduced, chunk - 2, head); !done) return done;
-  from.read({place(rank_, chunk), size});
+Board::Part Board::own_part(std::size_t chunk_size, const Elements& elements) const {
+  const std::size_t each = size_of(elements.type), count = chunk_size / each;
+  const auto ranks = static_cast<std::size_t>(size_), own = static_cast<std::size_t>(rank_);
+  const std::size_t begin = count * own / ranks, end = count * (own + 1) / ranks;
+  return {begin * each, (end - begin) * each};
+}
+
+Outcome<void> Board::wait_for_place(std::uint64_t chunk, const Head& head) {
+  if (chunk <= 2) return {};
+  return wait_for_all(&Member::reduced, chunk - 2, head);
+}
+
+Outcome<void> Board::post(Walk& from, std::size_t size, std::uint64_t chunk,
+                          const Elements& elements, const Head& head) {
+  if (auto done = wait_for_place(chunk, head); !done) return done;
+  const auto own = own_part(size, elements);
+  const std::span<std::byte> all(place(rank_, chunk), size);
+  from.read(all.first(own.begin));
+  from.skip(own.size);
+  from.read(all.subspan(own.begin + own.size));
   publish(&Member::posted, chunk);
   return {};
 }
@@ -270,7 +287,7 @@ Outcome<void> Board::all_reduce(std::span<const Walk::Piece> tensors, const Elem
   Walk from(tensors), into(tensors);
   for (std::size_t number = 0; number <= chunks; ++number) {
     if (number < chunks)
-      if (auto done = post(from, size(number), first + number, head); !done) return done;
+      if (auto done = post(from, size(number), first + number, elements, head); !done) return done;
     if (number > 0)
       if (auto done = reduce(into, size(number - 1), first + number - 1, elements, head); !done)
         return done;
@@ -280,17 +297,15 @@ Outcome<void> Board::all_reduce(std::span<const Walk::Piece> tensors, const Elem
 
 Outcome<void> Board::reduce_whole(std::span<std::byte> bytes, std::uint64_t chunk,
                                   const Elements& elements, const Head& head) {
-  Walk from(std::span<const Walk::Piece>(&bytes, 1));
-  if (auto done = post(from, bytes.size(), chunk, head); !done) return done;
+  if (auto done = wait_for_place(chunk, head); !done) return done;
+  std::ranges::copy(bytes, place(rank_, chunk));
+  publish(&Member::posted, chunk);
   if (auto done = wait_for_all(&Member::posted, chunk, head); !done) return done;
   if (auto other = differing(head)) return fail(std::move(*other));
-  const auto& [count, type, op] = elements;
-  if (count > 0) {
-    combine(bytes.data(), place(0, chunk), place(1, chunk), count, type, op);
-    for (int rank = 2; rank < size_; ++rank)
-      combine(bytes.data(), bytes.data(), place(rank, chunk), count, type, op);
-    if (op == PACELINE_MEAN) divide(bytes.data(), count, type, size_);
-  }
+  std::array<const std::byte*, kMembersMax> of_all{};
+  for (int rank = 0; rank < size_; ++rank)
+    of_all[static_cast<std::size_t>(rank)] = place(rank, chunk);
+  combine_all(bytes.data(), std::span(of_all).first(static_cast<std::size_t>(size_)), elements);
   publish(&Member::reduced, chunk);
   publish(&Member::taken, chunk);
   return {};
@@ -303,18 +318,22 @@ Outcome<void> Board::reduce(Walk& into, std::size_t size, std::uint64_t chunk,
   if (auto other = differing(head)) return fail(std::move(*other));
   if (chunk > 2)
     if (auto done = wait_for_all(&Member::taken, chunk - 2, head); !done) return done;
-  const auto& [_, type, op] = elements;
-  const std::size_t each = size_of(type), count = size / each;
-  const auto ranks = static_cast<std::size_t>(size_), own = static_cast<std::size_t>(rank_);
-  const std::size_t begin = count * own / ranks, end = count * (own + 1) / ranks;
-  std::byte* const mine = common(chunk) + begin * each;
-  if (end > begin) {
-    combine(mine, place(0, chunk) + begin * each, place(1, chunk) + begin * each, end - begin, type,
-            op);
-    for (int rank = 2; rank < size_; ++rank)
-      combine(mine, mine, place(rank, chunk) + begin * each, end - begin, type, op);
-    if (op == PACELINE_MEAN) divide(mine, end - begin, type, size_);
-  }
+  const std::size_t each = size_of(elements.type);
+  const auto own = own_part(size, elements);
+  std::array<const std::byte*, kMembersMax> of_all{};
+  Walk mine = into;
+  mine.skip(own.begin);
+  mine.go(
+      own.size,
+      [&](const std::byte* piece, std::size_t at, std::size_t count) {
+        for (int rank = 0; rank < size_; ++rank)
+          of_all[static_cast<std::size_t>(rank)] =
+              rank == rank_ ? piece : place(rank, chunk) + own.begin + at;
+        combine_all(common(chunk) + own.begin + at,
+                    std::span(of_all).first(static_cast<std::size_t>(size_)),
+                    {count / each, elements.type, elements.op});
+      },
+      kAtOnce);
   publish(&Member::reduced, chunk);
   if (auto done = wait_for_all(&Member::reduced, chunk, head); !done) return done;
   into.write({common(chunk), size});

@@ -1,10 +1,10 @@
 // Memory that the members of a group on one host share: they reduce there, without copies through the
 // kernel.
 //
-// Data go in chunks. Each member copies its own into a place of its own, reduces its part of the chunk
-// over the places of all, into a common place, and copies the whole chunk out of that. Two chunks are
-// under way at a time. What is small every member reduces as a whole, which saves a wait. Tensors that
-// lie apart go as one: nothing is copied to bring them together.
+// Data go in chunks, of which each member has a part to reduce. It copies the parts of the others into a
+// place of its own, reduces its part over the places of all, into a common place, and copies the whole
+// chunk out of that. Two chunks are under way at a time. What is small every member reduces as a whole,
+// which saves a wait. Tensors that lie apart go as one: nothing is copied to bring them together.
 //
 // Counters say how far each member is; a member that waits for one sleeps in poll() until its doorbell rings, so
 // that a death, an abort and a time limit end it as everywhere.
@@ -71,8 +71,15 @@ class Board {
   [[nodiscard]] std::byte* place(int rank, std::uint64_t chunk) const;
   [[nodiscard]] std::byte* common(std::uint64_t chunk) const;
 
-  // The next `size` bytes of `from`.
-  Outcome<void> post(Walk& from, std::size_t size, std::uint64_t chunk, const Head& head);
+  struct Part {  // of a chunk, in bytes
+    std::size_t begin, size;
+  };
+  [[nodiscard]] Part own_part(std::size_t chunk_size, const Elements& elements) const;
+  // May the member's place be filled with this chunk?
+  Outcome<void> wait_for_place(std::uint64_t chunk, const Head& head);
+  // The next `size` bytes of `from`, but for the member's own part.
+  Outcome<void> post(Walk& from, std::size_t size, std::uint64_t chunk, const Elements& elements,
+                     const Head& head);
   // Into the next of `into`.
   Outcome<void> reduce(Walk& into, std::size_t size, std::uint64_t chunk, const Elements& elements,
                        const Head& head);

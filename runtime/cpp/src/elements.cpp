@@ -194,6 +194,14 @@ void combine(std::byte* into, const std::byte* a, const std::byte* b, std::size_
   });
 }
 
+void combine_all(std::byte* into, std::span<const std::byte* const> all, const Elements& elements) {
+  const auto& [count, type, op] = elements;
+  if (count == 0) return;
+  combine(into, all[0], all[1], count, type, op);
+  for (const auto* each : all.subspan(2)) combine(into, into, each, count, type, op);
+  if (op == PACELINE_MEAN) divide(into, count, type, static_cast<int>(all.size()));
+}
+
 void divide(std::byte* data, std::size_t count, paceline_type type, int ranks) {
   with(type, [&]<class T>(T*, auto, auto, auto, auto mean) {
     mean(reinterpret_cast<T*>(data), count, ranks);

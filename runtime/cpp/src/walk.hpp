@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <span>
 
@@ -27,23 +28,28 @@ class Walk {
       std::memcpy(piece, from.data() + at, count);
     });
   }
-
- private:
-  template <class Copy>
-  void go(std::size_t count, Copy copy) {
+  // Past them.
+  void skip(std::size_t count) {
+    go(count, [](std::byte* /*piece*/, std::size_t /*at*/, std::size_t /*count*/) {});
+  }
+  // Calls use(piece, at, n) for parts of them, from the first to the last, of at most `longest` bytes
+  // each: n bytes at `piece`, before which lie `at` of the `count`.
+  template <class Use>
+  void go(std::size_t count, Use use, std::size_t longest = SIZE_MAX) {
     for (std::size_t at = 0; at < count;) {
       if (rest_.empty()) {
         rest_ = pieces_.front();
         pieces_ = pieces_.subspan(1);
         continue;
       }
-      const std::size_t step = std::min(count - at, rest_.size());
-      copy(rest_.data(), at, step);
+      const std::size_t step = std::min({count - at, rest_.size(), longest});
+      use(rest_.data(), at, step);
       rest_ = rest_.subspan(step);
       at += step;
     }
   }
 
+ private:
   std::span<const Piece> pieces_;
   Piece rest_;  // of the piece that it is in
 };
