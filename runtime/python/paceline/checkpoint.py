@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 
 from paceline import state
-from paceline.errors import PacelineError
+from paceline.errors import PacelineError, is_want_of_memory
 from paceline.timeline import OFF
 
 FORMAT = "paceline-1"
@@ -64,6 +64,8 @@ class Folder:
         try:
             found = state.unpacked(data)
         except Exception as error:  # whatever unpickling of a torn or foreign file comes up with
+            if is_want_of_memory(error):
+                raise
             raise PacelineError(f"{path} is no complete checkpoint. Remove it to go on from an older "
                                 "one.") from error
         if not isinstance(found, dict) or found.get("format") != self._format:
@@ -209,13 +211,13 @@ def go_on(group, folder):
             found = folder.newest()
         except PacelineError as error:
             trouble = str(error)
-    trouble = state.share_bytes(group, trouble.encode() if trouble else None)
+    trouble = group.broadcast_bytes(trouble.encode() if trouble else None)
     if trouble:
         raise PacelineError(trouble.decode())
-    data = state.share_bytes(group, found[0] if found else None)
+    data = group.broadcast_bytes(found[0] if found else None)
     if data is None:
         return None, None
-    path = state.share_bytes(group, str(found[1]).encode() if found else None).decode()
+    path = group.broadcast_bytes(str(found[1]).encode() if found else None).decode()
     return folder.read(data, path), path
 
 

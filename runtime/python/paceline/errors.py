@@ -21,6 +21,13 @@ class GroupError(PacelineError):
         self.rank = rank
 
 
+def is_want_of_memory(error):
+    """The host's, or a GPU's."""
+    words = str(error)
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and ("allocate memory" in words or "out of memory" in words))
+
+
 def raise_together(group, why):
     """Raises PacelineError. Every rank calls it, so that none ends before the others know why."""
     with contextlib.suppress(GroupError):

@@ -80,12 +80,15 @@ class Group:
         self._call("broadcast", _address(tensor), _bytes(tensor), root)
 
     def broadcast_bytes(self, data, root=0):
-        """Returns `root`'s bytes, of any length, on every rank."""
-        length = ctypes.c_int64(len(data) if self.rank == root else 0)
+        """Returns `root`'s bytes, of any length, on every rank; None where it gives None."""
+        length = ctypes.c_int64((-1 if data is None else len(data)) if self.rank == root else 0)
         self._call("broadcast", ctypes.addressof(length), ctypes.sizeof(length), root)
+        if length.value <= 0:
+            return None if length.value else b""
+        if self.rank == root:  # from where they lie
+            self._call("broadcast", ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p), length.value, root)
+            return data
         room = (ctypes.c_char * length.value)()
-        if self.rank == root:
-            room[:] = data
         self._call("broadcast", ctypes.addressof(room), length.value, root)
         return bytes(room)
 

@@ -20,7 +20,7 @@ from paceline.audit import Audit, RecentLoss
 from paceline.carried import (Pieces, carry_optimizer, carry_scaler, carry_scheduler, has_scheduler, is_scaler,
                               is_scheduler)
 from paceline.checkpoint import Folder, go_on
-from paceline.errors import GroupError, PacelineError, raise_together
+from paceline.errors import GroupError, PacelineError, is_want_of_memory, raise_together
 from paceline.exact import ExactGradients, Seeded
 from paceline.gradients import Gradients, trained
 from paceline.group import MAX, SUM
@@ -850,10 +850,10 @@ class Job:
         """With the ranks that join."""
         order = self._order
         # As a whole: ranks may differ in what a value that is carried holds.
-        own = self.rank == root and state.packed(
+        own = None if self.rank != root else state.packed(
             [self._named.states(), self.steps, self._samples, self._epoch, self._begun_epoch,
              order.state() if order else self._resumed, str(order) if order else None])
-        its = state.share_bytes(self._group, own or None, root)
+        its = self._group.broadcast_bytes(own, root)
         if not self._acts.joins:
             return
         named, self.steps, self._samples, self._epoch, self._begun_epoch, self._resumed, self._order_elsewhere = (
@@ -936,7 +936,9 @@ class Job:
         try:
             for each, its in zip([*self._models, *self._carried], [*saved["models"], *saved["carried"]]):
                 each.load_state_dict(its)
-        except (RuntimeError, ValueError, KeyError) as error:
+        except (MemoryError, RuntimeError, ValueError, KeyError) as error:
+            if is_want_of_memory(error):
+                raise
             raise PacelineError(f"{path} is of another model: {str(error).splitlines()[-1].strip()} Choose "
                                 "another folder.") from error
         for each in self._named.load(saved.get("named", {})):

@@ -17,7 +17,7 @@ def share_state(group, value, has_it, root=0):
     already (`has_it`) keep theirs."""
     tensors = []
     outline = _outline(value, tensors) if has_it else None
-    data = state.share_bytes(group, state.packed(outline) if group.rank == root else None, root)
+    data = group.broadcast_bytes(state.packed(outline) if group.rank == root else None, root)
     if not has_it:
         outline = state.unpacked(data)
         value = _filled(outline, tensors)

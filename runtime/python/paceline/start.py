@@ -4,7 +4,7 @@ import os
 import sys
 
 from paceline.attendant import Attendant
-from paceline.errors import GroupError, PacelineError
+from paceline.errors import GroupError, PacelineError, is_want_of_memory
 from paceline.ranks import Ranks
 from paceline.timeline import OFF, Timeline
 from paceline.worker_socket import own_socket
@@ -30,13 +30,25 @@ def init(timeout_s=600.0):
     return Job(ranks, attendant, joins)
 
 
+def _sentence(error, rank):
+    """What the others are told of it."""
+    if isinstance(error, PacelineError):
+        return str(error)
+    if is_want_of_memory(error):
+        return (f"Rank {rank} has too little memory ({str(error).strip() or type(error).__name__}). Give each worker more, or "
+                "let fewer run on one machine.")
+    return f"{type(error).__name__}: {error}"
+
+
 def _tell_of_failures(ranks):
     """An exception that ends this process ends the other ranks, too, and they say which it was."""
     shown = sys.excepthook
 
     def tell(kind, error, trace):
         if not isinstance(error, GroupError):  # of which all know
-            ranks.abort(str(error) if isinstance(error, PacelineError) else f"{kind.__name__}: {error}")
+            ranks.abort(_sentence(error, ranks.place.rank))
         shown(kind, error, trace)
+        if is_want_of_memory(error):  # whose own words rarely say it
+            print(_sentence(error, ranks.place.rank), file=sys.stderr, flush=True)
 
     sys.excepthook = tell

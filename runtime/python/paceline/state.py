@@ -113,12 +113,6 @@ def average_buffers(group, model):
             each.copy_(mean.view_as(each))
 
 
-def share_bytes(group, data, root=0):
-    """`root`'s bytes, or None."""
-    shared = group.broadcast_bytes(b"" if data is None else b"+" + data, root)
-    return shared[1:] if shared else None
-
-
 def packed(value):
     room = io.BytesIO()
     torch.save(value, room)

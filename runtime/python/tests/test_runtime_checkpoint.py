@@ -3,12 +3,14 @@
 import tempfile
 import unittest
 import zipfile
+from unittest import mock
 
 import support
 
 if support.HAS_TORCH:
     import torch
     from paceline.checkpoint import Folder
+    from paceline.errors import PacelineError
 
 
 @support.has_torch
@@ -57,6 +59,16 @@ class CheckpointTest(unittest.TestCase):
         self.assertEqual((mark, newer), (2, None))
         self.assertIn("pickle", why)
         self.assertEqual(sorted(self.folder.path.iterdir()), [path])
+
+    def test_want_of_memory_is_no_fault_of_the_file(self):
+        path = self.written(1, {"tensor": torch.ones(2)})
+        for want in (MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes."),
+                     torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB")):
+            with self.subTest(want=want), mock.patch("paceline.state.unpacked", side_effect=want):
+                with self.assertRaises(type(want)):
+                    self.folder.read(path.read_bytes(), path)
+        with self.assertRaisesRegex(PacelineError, "is no complete checkpoint"):
+            self.folder.read(path.read_bytes()[:-30], path)
 
 
 if __name__ == "__main__":

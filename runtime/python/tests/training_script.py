@@ -4,9 +4,11 @@ as one line "result {...}" to standard output."""
 import itertools
 import json
 import os
+import resource
 import signal
 import sys
 import time
+from pathlib import Path
 
 import paceline
 
@@ -17,7 +19,7 @@ ASKED = {"epochs": 2, "batch": 30, "samples": 100, "max_local": None, "order": "
          "scale": None, "rate": 0.1, "width": 8, "adam": False, "fails": False, "forgets": None,
          "different_data": False, "fails_on": None, "gpus": False, "buckets_of": None, "formed_within": None,
          "abort_within": None, "frozen": False, "waits_in_step": None, "scaler": False, "publish": None,
-         "holds": None, "dies_evaluating": None, "evaluates": False, "leaves": None, **json.loads(sys.argv[1])}
+         "holds": None, "dies_evaluating": None, "evaluates": False, "leaves": None, "memory": None, **json.loads(sys.argv[1])}
 
 if ASKED["gpus"]:  # of the tests' own
     import stub_streams
@@ -144,8 +146,14 @@ if ASKED["scaler"]:
     carried = (*carried, scaler)
 assert job.distribute(net, *carried) == (net, *carried)
 scheduler = scheduler or torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.95)
+if ASKED["memory"] and job.rank == ASKED["memory"][0]:  # [rank, MB that it may still get]
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    most = pages * resource.getpagesize() + (ASKED["memory"][1] << 20)
+    resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
 if ASKED["folder"]:
     job.checkpoint(ASKED["folder"], every=ASKED["every"])
+if ASKED["memory"]:  # OpenBLAS asks for more for ever
+    resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 data = train
 if ASKED["loader_workers"] is not None:
     data = torch.utils.data.DataLoader(train, num_workers=ASKED["loader_workers"])
