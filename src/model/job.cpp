@@ -101,7 +101,8 @@ double Job::length_run() const {
 }
 
 bool Job::resizable() const {
-  if (should_stop() || (current && current->any_ended()) || forms_in_place()) return false;
+  if (should_stop() || (current && current->any_ended())) return false;
+  if (forms_in_place() || !parting.empty()) return false;
   switch (spec->elastic) {
     case Elastic::no:
       return false;

@@ -160,8 +160,9 @@ struct Job {
   // Workers it has now: of the current gang, else of the forming one, else 0.
   [[nodiscard]] std::int32_t workers() const;
   [[nodiscard]] std::int32_t slots(std::int32_t n) const { return n * spec->slots_per_worker; }
-  // May its size be changed now? With what it declared and has acknowledged; not when its target is
-  // reached or some of its workers are done: it leaves.
+  // May its size be changed now? With what it declared and has acknowledged. Not when its target is
+  // reached or some of its workers are done: it leaves. Nor while a generation forms in place, or the
+  // leavers of the last one end: a moment later nobody has to be started anew for it.
   [[nodiscard]] bool resizable() const;
   [[nodiscard]] bool should_stop() const { return target.reached_at.has_value(); }
   // May it be stopped for another job? Not if its owner forbids it, and not once it leaves by

@@ -69,6 +69,10 @@ std::string wait_sentence(const Reason& r) {
     case ReasonCode::waits_for_checkpoint:
       if (a == 0) return "is to give way once it acknowledges a checkpoint";
       return fmt::format("is to have {}: resized once it acknowledges a checkpoint", workers(a));
+    case ReasonCode::waits_for_leavers:
+      return fmt::format("is to have {}: resized once {} ended", workers(a),
+                         b == 1 ? "a worker that leaves it has"
+                                : fmt::format("{} that leave it have", workers(b)));
     case ReasonCode::waits_for_window:
       return fmt::format("is {}, but is left alone until its last disturbance is paid for",
                          a == 0 ? "to give way" : "to have " + workers(a));
@@ -227,6 +231,8 @@ std::string_view name(ReasonCode code) {
       return "waits_for_empty";
     case ReasonCode::waits_for_checkpoint:
       return "waits_for_checkpoint";
+    case ReasonCode::waits_for_leavers:
+      return "waits_for_leavers";
     case ReasonCode::waits_for_window:
       return "waits_for_window";
     case ReasonCode::too_costly:

@@ -15,6 +15,9 @@ void honour_range(const Job& job, Draft& draft) {
   const std::int32_t now = job.current->size();
   const std::int32_t wanted = std::clamp(now, job.range.min, job.range.max);
   if (job.state != JobState::running && !job.awaits_replacements()) return;
+  const auto leavers = static_cast<std::int64_t>(job.parting.size());
+  if (leavers > 0)
+    return draft.explain_wait(job.id, {ReasonCode::waits_for_leavers, {wanted, leavers}, {}});
   if (!job.resizable() && !job.awaits_replacements())
     return draft.explain_wait(job.id, {ReasonCode::waits_for_checkpoint, {wanted}, {}});
   auto seats = draft.refit(job.id, wanted);

@@ -205,9 +205,11 @@ TEST_F(Survivors, GoOnAtOnceWhereNobodyJoins) {
   stand();
   EXPECT_EQ(job().state, JobState::running);
   EXPECT_FALSE(job().resizes_in_place()) << "one has not left yet";
+  EXPECT_FALSE(job().resizable()) << "by a restart it could be, and need not";
   ends(born(1, 0), ending("0"));
   EXPECT_TRUE(job().parting.empty());
   EXPECT_TRUE(job().resizes_in_place());
+  EXPECT_TRUE(job().resizable());
   EXPECT_EQ(job().leased, 1);
   EXPECT_FALSE(slot(0).lease);
 }

@@ -373,6 +373,35 @@ TEST_F(ControllerTest, GivesUpNewcomersThatAreNotReadyInTime) {
   EXPECT_EQ(job(a).current->joins_failed, 1);
 }
 
+TEST_F(ControllerTest, ResizesInPlaceOnceThoseThatLeaveHaveEnded) {
+  const auto resize = [&](JobId id, std::int32_t workers) {
+    controller->set_range(id, {workers, workers}, account(1000),
+                          [](const Result<void>& r) { EXPECT_TRUE(r); });
+    run_until_quiet();
+  };
+  const JobId a = run("4..4");
+  engine->tell(GangStands{a, Generation{1}});
+  resize(a, 2);
+  engine->tell(GangStands{a, Generation{2}});
+  run_until_quiet();
+  ASSERT_EQ(job(a).state, JobState::running);
+  ASSERT_EQ(job(a).parting.size(), 2U);
+  resize(a, 3);
+  EXPECT_EQ(job(a).state, JobState::running);
+  EXPECT_FALSE(job(a).forming);
+  EXPECT_EQ(controller->reason(job(a)), (Reason{ReasonCode::waits_for_leavers, {3, 2}, {}}));
+  const auto leaving = job(a).parting;
+  for (const Parting& each : leaving) {
+    Ending left;
+    left.cause = Cause::exited;
+    left.at = clock.now();
+    engine->tell(WorkerEnded{each.process, left});
+  }
+  run_until_quiet();
+  ASSERT_TRUE(job(a).forms_in_place());
+  EXPECT_EQ(job(a).forming->size(), 3);
+}
+
 TEST_F(ControllerTest, GivesUpWaitingForRoomInPlaceOfTheDead) {
   options.limits.emplace();
   options.limits->replacements_wait = 60;

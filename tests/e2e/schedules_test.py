@@ -22,44 +22,9 @@ from people import BINARY
 
 PATIENCE = 180  # seconds
 SCHEDULES = int(os.environ.get("PACELINE_SCHEDULES", "3"))
-EPOCHS, BATCHES = 60, 10
+EPOCHS, BATCHES = 60, 10  # of them an epoch
 SLOTS = 4
-SCRIPT = f"""
-import hashlib, os, sys, time
-import paceline, torch
-from torch import nn
-from torch.nn import functional as F
-from torch.utils.data import TensorDataset
-
-torch.set_num_threads(1)
-job = paceline.init()
-points = torch.rand({12 * BATCHES}, 2, generator=torch.Generator().manual_seed(1)) * 2 - 1
-train_set = TensorDataset(points, (points.square().sum(1) < 0.6).long())
-torch.manual_seed(1)
-model = nn.Sequential(nn.Linear(2, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.2), nn.Linear(8, 2))
-optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-job.distribute(model, optimizer)
-job.checkpoint(os.path.join(sys.argv[1], "checkpoints"), every=0.5)
-
-
-def digest():
-    return hashlib.sha256(b"".join(each.detach().numpy().tobytes() for each in model.state_dict().values())).hexdigest()[:16]
-
-
-for epoch in job.epochs({EPOCHS}):
-    for x, y in job.batches(train_set, global_batch_size=12, seed=1, micro=3, exact=True):
-        before = job.steps
-        loss = F.cross_entropy(model(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        job.step(loss=loss)
-        if job.steps > before:
-            print("DIGEST", job.steps, digest(), flush=True)
-            if not os.path.exists(os.path.join(sys.argv[1], "hurry")):
-                time.sleep(0.05)
-job.finish()
-"""
+SCRIPT = Path(__file__).with_name("exact_training.py")
 
 
 class SchedulesTest(unittest.TestCase):
@@ -70,8 +35,6 @@ class SchedulesTest(unittest.TestCase):
         cls.box = Box(BINARY, slots=SLOTS)
         cls.addClassCleanup(cls.box.close)
         cls.box.up()
-        cls.script = cls.box.directory / "train.py"
-        cls.script.write_text(SCRIPT)
         job, folder = cls.start("alone", "1")
         (folder / "hurry").touch()
         cls.until(job, lambda: cls.box.job(job)["ended_at"], "does not end")
@@ -83,7 +46,7 @@ class SchedulesTest(unittest.TestCase):
         folder = cls.box.directory / name
         folder.mkdir()
         job = cls.box.submit("--slots", slots, "--retry", "100", "--grace", "5s", "--",
-                             "/usr/bin/python3", str(cls.script), str(folder))
+                             "/usr/bin/python3", str(SCRIPT), str(folder), str(EPOCHS))
         cls.until(job, lambda: cls.digests(job), "does not train")
         return job, folder
 
