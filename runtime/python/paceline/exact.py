@@ -12,27 +12,8 @@ from rank to rank.
 import torch
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from paceline import chance
 from paceline.errors import GroupError, PacelineError
 from paceline.gradients import RAN_AGAIN, trained, whole_count
-
-
-class Seeded(torch.utils.data.Dataset):
-    """A dataset whose samples draw their chance from seed, epoch and index alone."""
-
-    def __init__(self, dataset, seed, epoch):
-        self._dataset, self._seed, self._epoch = dataset, seed, epoch
-
-    def __len__(self):
-        return len(self._dataset)
-
-    def __getitem__(self, index):
-        before = chance.states()
-        chance.seed_host(self._seed, self._epoch, index)
-        try:
-            return self._dataset[index]
-        finally:
-            chance.restore(before)
 
 
 class InTurn:

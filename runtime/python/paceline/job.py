@@ -21,16 +21,17 @@ from paceline.carried import (Pieces, carry_optimizer, carry_scaler, carry_sched
                               is_scheduler)
 from paceline.checkpoint import Folder, go_on
 from paceline.errors import GroupError, PacelineError, is_want_of_memory, raise_together
-from paceline.exact import ExactGradients, Seeded
+from paceline.exact import ExactGradients
 from paceline.gradients import Gradients, trained
 from paceline.group import MAX, SUM
-from paceline.loading import loader_of
+from paceline.loading import Loaders
 from paceline.named import NamedStates
 from paceline.order import Order, compare_orders, different_data, pieces, share
 from paceline.publishing import publish
 from paceline.report import report
 from paceline.savepoint import Savepoint
 from paceline.scaling import RULES, NoiseScale, rate_factor
+from paceline.shards import Iterable, Shards
 from paceline.sharing import share_state
 
 REPORT_EVERY_S = 1.0
@@ -93,6 +94,7 @@ class Job:
         self._exact = None  # which kind of gradients
         self._scaled = None  # the rule, and one rank's batch, where the global batch grows with the ranks
         self._scaled_for, self._noise = 0, NoiseScale()
+        self._loaders, self._doubted = Loaders(), set()
         self._order = self._step = None
         self._agreeing = None  # what ranks agree on, on its way, and what waits for it
         self._following = None  # the generation to go on in, before the next batch
@@ -230,7 +232,8 @@ class Job:
 
         `data`: a dataset with len() and [], or a DataLoader over one, whose collate_fn, workers and pinning
         are kept. A piece has at most `max_local` samples. Every sample comes once an epoch, whatever the
-        number of ranks. The order depends on `seed` and the epoch alone.
+        number of ranks. The order depends on `seed` and the epoch alone. Or a dataset that can only be gone through: its
+        order is its own (paceline/shards.py).
 
         `micro`: the pieces are micro-batches of so many samples instead, whatever the number of ranks, and what
         is drawn by chance in them belongs to the sample or the micro-batch. `exact`: their gradients are summed
@@ -247,8 +250,13 @@ class Job:
         self._check_schedulers()
         self._prepare(exact)
         self._prepare_scale(batch, rule, global_batch_size, exact)
-        loader = loader_of(data, lambda dataset: Seeded(dataset, seed, self._epoch) if micro else dataset)
-        self._begin_order(Order(loader.length, global_batch_size, seed, shuffle, drop_last))
+        loader = self._loaders.of(data, seed if micro else None)
+        if isinstance(loader, Iterable):
+            self._doubt(loader)
+            loader = order = Shards(loader, global_batch_size, seed, drop_last, bool(micro))
+        else:
+            order = Order(loader.length, global_batch_size, seed, shuffle, drop_last)
+        self._begin_order(order)
         self._attendant.training = True
         self._come_together()  # the script may have left the loop over the last epoch's batches
         self._begin_epoch()
@@ -265,6 +273,12 @@ class Job:
             self._say_it_stands()
             yield from self._batches(loader, seed, max_local, micro)
         self._pieces.void = False
+
+    def _doubt(self, data):
+        for each in data.doubts():
+            if each not in self._doubted:
+                self._say(f"paceline: {each}")
+                self._doubted.add(each)
 
     def _begin_epoch(self):
         """Raises PacelineError where ranks have different data."""
@@ -307,7 +321,7 @@ class Job:
         generation = self.generation
         # What a DataLoader fetches ahead is planned by the same plan, further on.
         plan, ahead = itertools.tee(self._plan(max_local, micro))
-        loaded = loader.load(part for share_of_it in ahead for part in share_of_it.parts)
+        loaded = loader.load((part for share_of_it in ahead for part in share_of_it.parts), self._epoch)
         for share_of_it in plan:
             self._begun_at = time.monotonic()
             self._timeline.begin_step(self.steps + 1)
@@ -388,20 +402,47 @@ class Job:
         self._pieces.rate_factor = rate_factor(*self._scaled, self.size, self._noise.value)
 
     def _plan(self, max_local, micro):
-        """This rank's shares of the global batches from here to the end of the epoch."""
+        """This rank's shares of the global batches from here to the end of the epoch, or of the generation."""
+        if isinstance(self._order, Shards):
+            try:
+                yield from self._plan_of_shards(max_local, micro)
+            except GroupError as error:
+                self._pieces.suffer(error)
+                self._regroup(away=False)
+            return
         order = self._order.copy()
         while indices := order.next():
             position = order.position
             order.step(len(indices))
-            if micro:
-                parts = [indices[i:i + micro] for i in range(0, len(indices), micro)]
-                mine = share(len(parts), self.rank, self.size)
-                first, parts = mine.start, parts[mine.start:mine.stop]
-            else:
-                mine = share(len(indices), self.rank, self.size)
-                first, parts = 0, pieces(indices[mine.start:mine.stop], max_local or len(indices))
-            # A rank that gets none computes what others do; it counts for nothing.
-            yield _Share(len(indices), position, first, parts or [indices[:micro or max_local]], bool(parts))
+            yield self._share_of(indices, position, max_local, micro)
+
+    def _plan_of_shards(self, max_local, micro):
+        """Nothing is planned ahead: where shards end shows when they are read."""
+        shards, read = self._order, True
+        with self._timeline.span("others"):
+            shards.agree(self._group)
+        while True:
+            with self._timeline.span("data"):
+                if read and shards.is_to_gather():
+                    shards.gather(self._group)
+                indices = shards.next()
+                if not indices:
+                    return
+                mine = self._share_of(indices, shards.position, max_local, micro)
+                read = shards.read(self._group, mine.parts)
+            if read:
+                yield mine
+
+    def _share_of(self, indices, position, max_local, micro):
+        if micro:
+            parts = [indices[i:i + micro] for i in range(0, len(indices), micro)]
+            mine = share(len(parts), self.rank, self.size)
+            first, parts = mine.start, parts[mine.start:mine.stop]
+        else:
+            mine = share(len(indices), self.rank, self.size)
+            first, parts = 0, pieces(indices[mine.start:mine.stop], max_local or len(indices))
+        # A rank that gets none computes what others do; it counts for nothing.
+        return _Share(len(indices), position, first, parts or [indices[:micro or max_local]], bool(parts))
 
     def step(self, loss=None):
         """The batch was trained with. Between two global batches, and only here, ranks agree on what
@@ -435,25 +476,24 @@ class Job:
 
         Without gradients, models in eval mode. Each sample counts once.
         """
-        loader = loader_of(data)
+        loader = self._loaders.of(data, evaluates=True)
         with self._timeline.span("evaluation"):
             return self._together(lambda: self._evaluate(function, loader, batch_size))
 
     def _evaluate(self, function, loader, batch_size):
         for model in self._models:
             state.average_buffers(self._group, model)
-        mine = share(loader.length, self.rank, self.size)
         sums = {}
         modes = [model.training for model in self._models]
         for model in self._models:
             model.eval()
         with torch.no_grad():
-            # A rank without samples computes one all the same, for the names, and it counts for nothing.
-            for batch in loader.load(pieces(mine or [0], batch_size)):
+            # A rank without samples computes some all the same, for the names.
+            for batch, counts in loader.shares(self.rank, self.size, batch_size):
                 value, count = function(batch)
                 values = value if isinstance(value, dict) else {"": value}
                 for name, each in {None: count, **values}.items():
-                    sums[name] = sums.get(name, 0.0) + (_number(each) if mine else 0.0)
+                    sums[name] = sums.get(name, 0.0) + (_number(each) if counts else 0.0)
         for model, training in zip(self._models, modes):
             model.train(training)
         totals = torch.tensor([float(each) for each in sums.values()], dtype=torch.float64)
@@ -574,7 +614,7 @@ class Job:
     def _place(self):
         place = {"step": self.steps, "samples": self._samples}
         if self._order:
-            place["epoch"] = self._order.epoch + self._order.position / self._order.length
+            place["epoch"] = self._order.epoch + self._order.part_done()
         if self._total_epochs:
             place["total_epochs"] = self._total_epochs
         if self._optimizers:
@@ -896,6 +936,8 @@ class Job:
         for model in self._models:
             state.average_buffers(self._group, model)
         states = self._group.all_gather_bytes(state.packed(chance.states(self.device)))
+        if isinstance(self._order, Shards):
+            self._order.gather(self._group)
         record = self._record() if self._order else None
         if self.rank > 0:
             return

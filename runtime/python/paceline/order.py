@@ -131,6 +131,10 @@ class Order:
     def copy(self):
         return copy.copy(self)
 
+    def part_done(self):
+        """Of the epoch."""
+        return self.position / self.length
+
     def begin(self, epoch):
         """Goes on with `epoch`; where it is this one already, from its position."""
         if epoch != self.epoch:
@@ -147,6 +151,8 @@ class Order:
     def restore(self, state):
         """Goes on where state() was taken. Raises ValueError if that was another order."""
         for name, now in (("length", self.length), ("seed", self.seed)):
+            if name not in state:
+                raise ValueError("they could only be gone through, now they have a length")
             if state[name] != now:
                 raise ValueError(f"the {name} of the data was {state[name]}, now it is {now}")
         self.epoch, self.position = state["epoch"], state["position"]

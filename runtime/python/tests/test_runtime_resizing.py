@@ -109,6 +109,15 @@ class ResizingTest(unittest.TestCase):
         for each in self.ended:
             self.assertEqual(each["bits"], alone["bits"])
 
+    def test_shards_that_can_only_be_gone_through(self):
+        asked = {"epochs": EPOCHS, "batch": 10, "micro": 4, "exact": True, "stream": {"shards": [40, 25, 20, 15]}}
+        alone = self.train_to_the_end(1, **asked)
+        agent = self.resized(self.SCHEDULE, **asked)
+        for each in self.ended:
+            self.assertEqual(each["bits"], alone["bits"])
+        self.assertEqual(len(agent.all), 7, "nobody was started anew")
+        self.assertEqual(sorted(self.seen(agent)), [(epoch, index) for epoch in range(EPOCHS) for index in range(100)])
+
 
 if __name__ == "__main__":
     unittest.main()

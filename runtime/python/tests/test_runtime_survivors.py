@@ -109,6 +109,19 @@ class SurvivorsTest(unittest.TestCase):
         self.assertIn("paceline: ranks were lost; 3 of 4 go on after step", said)
         self.assertRegex(said, r"Rank 2 is gone: .* Those that are left wait for the gang's next generation\.")
 
+    def test_shards_that_can_only_be_gone_through(self):
+        def acts(agent):
+            agent.kill(2)
+            self.until(agent, 3)
+            agent.kill(0)
+            self.until(agent, 3)
+            agent.resize([0, 1], 2)
+            self.until(agent, 3)
+
+        asked = {"stream": {"shards": [40, 25, 20, 15]}, "epochs": 40}
+        agent, ended = self.hurried(4, acts, **asked)
+        self.assert_same(ended, self.alone(**asked), agent)
+
     def test_others_come_in_place_of_the_dead(self):
         """Those that are left were too few, and waited."""
         def acts(agent):

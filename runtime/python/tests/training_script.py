@@ -19,7 +19,7 @@ ASKED = {"epochs": 2, "batch": 30, "samples": 100, "max_local": None, "order": "
          "scale": None, "rate": 0.1, "width": 8, "adam": False, "fails": False, "forgets": None,
          "different_data": False, "fails_on": None, "gpus": False, "buckets_of": None, "formed_within": None,
          "abort_within": None, "frozen": False, "waits_in_step": None, "scaler": False, "publish": None,
-         "holds": None, "dies_evaluating": None, "evaluates": False, "leaves": None, "memory": None, **json.loads(sys.argv[1])}
+         "holds": None, "dies_evaluating": None, "evaluates": False, "leaves": None, "memory": None, "stream": None, **json.loads(sys.argv[1])}
 
 if ASKED["gpus"]:  # of the tests' own
     import stub_streams
@@ -127,6 +127,33 @@ class Samples(torch.utils.data.Dataset):
         return index, x, self.y[index]
 
 
+class Stream(torch.utils.data.IterableDataset):
+    """The samples of `shards`, lists of indices, one after the other."""
+
+    def __init__(self, samples, shards):
+        self.samples, self.shards, self.begin = samples, shards, 0
+        if ASKED["stream"].get("declared", True):
+            self.num_shards = len(shards)
+        if ASKED["stream"].get("state", True):
+            self.state_dict, self.load_state_dict = self._state, self._load
+
+    def shard(self, num_shards, index):
+        assert num_shards == len(self.shards)
+        return Stream(self.samples, [self.shards[index]])
+
+    def __iter__(self):
+        begin, self.begin = self.begin, 0
+        for self.at, index in enumerate([each for shard in self.shards for each in shard][begin:], begin + 1):
+            print("read", index, flush=True)
+            yield self.samples[index]
+
+    def _state(self):
+        return {"at": self.at}
+
+    def _load(self, found):
+        self.begin = found["at"]
+
+
 torch.manual_seed(job.rank)  # rank 0's parameters are what counts
 net = Net(ASKED["width"] + 1 if ASKED["different_model"] and job.rank == 1 else ASKED["width"])
 if ASKED["frozen"]:
@@ -160,6 +187,12 @@ if ASKED["loader_workers"] is not None:
 
 if ASKED["tensors"]:
     data = torch.utils.data.TensorDataset(torch.arange(len(train)), train.x, train.y)
+
+if ASKED["stream"]:
+    numbers = iter(range(len(train)))
+    data = Stream(train, [[next(numbers) for _ in range(count)] for count in ASKED["stream"]["shards"]])
+    if ASKED["loader_workers"] is not None:
+        data = torch.utils.data.DataLoader(data, num_workers=ASKED["loader_workers"])
 
 seen, steps, accuracies, slow_enough = [], 0, [], False
 
