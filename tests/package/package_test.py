@@ -8,6 +8,7 @@ its packages. In namespaces of its own; nothing is installed on the machine.
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,24 @@ sys.path[:0] = [str(ROOT / "script"), str(ROOT / "tests/e2e")]
 from boxes import APART, go_apart
 
 UPGRADED = "999.1"
+TRAINING = """
+import os, paceline, torch
+
+job = paceline.init()
+weight = torch.nn.Parameter(torch.zeros(1))
+model = torch.nn.Module()
+model.weight = weight
+optimizer = torch.optim.SGD([weight], lr=1.0)
+job.distribute(model, optimizer)
+for _ in job.epochs(2):
+    for _ in job.batches(torch.zeros(4, 1), global_batch_size=4):
+        optimizer.zero_grad()
+        (-weight.sum()).backward()
+        optimizer.step()
+        job.step()
+job.finish()
+print(os.path.dirname(os.path.dirname(paceline.__file__)), weight.tolist())
+"""
 STATE = "/var/lib/paceline"
 
 
@@ -37,10 +56,10 @@ def mirror():
 
 
 def made_packages(version=None):
-    """The tarball and the Debian package."""
+    """The tarball, the Debian package and the wheel."""
     run(ROOT / "script/package", *(["--version", version] if version else []))
     made = ROOT / "build/package"
-    return next(made.glob("*.tar.gz")), next(made.glob("*.deb"))
+    return [next(made.glob(kind)) for kind in ("*.tar.gz", "*.deb", "*.whl")]
 
 
 class BareRoot:
@@ -106,7 +125,7 @@ class PackageTest(unittest.TestCase):
     def setUpClass(cls):
         cls.later = shutil.move(made_packages(UPGRADED)[1], ROOT / "build")
         cls.addClassCleanup(os.remove, cls.later)
-        cls.tarball, cls.package = made_packages()
+        cls.tarball, cls.package, cls.wheel = made_packages()
         cls.bare = BareRoot()
         cls.addClassCleanup(cls.bare.close)
         cls.bare.make()
@@ -129,6 +148,20 @@ class PackageTest(unittest.TestCase):
         self.assertIn("hello from first", self.bare.by("first", f"{paceline} run -- sh -c 'echo hello from $(id -un)'"))
         self.finds_what_is_loaded_when_it_is_needed(paceline)
         self.assertIn("The server stopped", self.bare.by("first", f"{paceline} down --jobs"))
+
+    def test_1_the_wheel_is_the_whole_runtime(self):
+        with tempfile.TemporaryDirectory() as folder:
+            run("/usr/bin/python3", "-m", "pip", "install", "--no-index", "--no-deps", "--target", folder, self.wheel)
+            script = Path(folder) / "train.py"
+            script.write_text(TRAINING)
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", 0))
+                port = str(probe.getsockname()[1])
+            environment = {"PATH": os.environ["PATH"], "PYTHONPATH": folder, "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
+                           "OMP_NUM_THREADS": "1"}
+            ranks = [subprocess.Popen(["/usr/bin/python3", script], env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+                                      stdout=subprocess.PIPE, text=True) for rank in range(2)]
+            self.assertEqual([each.communicate()[0].splitlines()[-1:] for each in ranks], [[f"{folder} [2.0]"]] * 2)
 
     def finds_what_is_loaded_when_it_is_needed(self, paceline):
         trace = "job_id,submission_time,duration,num_gpu\na,0,3600,8\n"
