@@ -422,6 +422,22 @@ TEST_F(TooFew, WaitForOthersInPlaceOfTheDead) {
   EXPECT_EQ(job().bill.total(), 0) << "no work is lost";
 }
 
+TEST_F(TooFew, WaitForOneThatLeavesBeforeOthersCome) {
+  ASSERT_EQ(round().changes.size(), 1U);
+  come(job().forming->process(job_, 1));
+  stand();
+  world_.tell(RangeSet{job_, {1, 1, 1}, {}});
+  ASSERT_EQ(round().changes.size(), 1U);
+  stand();
+  ASSERT_EQ(job().parting.size(), 1U);
+  world_.tell(RangeSet{job_, {2, 2, 2}, {}});
+  EXPECT_THAT(round().changes, IsEmpty()) << "by a restart it could";
+  ends(job().parting[0].process, ending("0"));
+  const Plan plan = round();
+  ASSERT_EQ(plan.changes.size(), 1U);
+  EXPECT_EQ(plan.changes[0].survivors.size(), 1U);
+}
+
 TEST_F(TooFew, AlsoOfAJobThatIsNotToBeResized) {
   const JobId rigid = world_.run("2 elastic=no", 2);
   world_.stands(rigid);
