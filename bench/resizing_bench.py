@@ -52,8 +52,10 @@ class Training:
 
     def __init__(self, state_mb):
         sys.path.insert(0, str(ROOT / "runtime/python/tests"))
+        import support
         from fake_agent import Agent
 
+        support.PYTHON = PYTHON
         self.agent = Agent(Path(__file__), state_mb)
         self.agent.start(2)
         self.goes_on()
