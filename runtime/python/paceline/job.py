@@ -418,20 +418,20 @@ class Job:
 
     def _plan_of_shards(self, max_local, micro):
         """Nothing is planned ahead: where shards end shows when they are read."""
-        shards, read = self._order, True
+        shards = self._order
         with self._timeline.span("others"):
             shards.agree(self._group)
-        while True:
+        while indices := shards.next():
+            mine = self._share_of(indices, shards.position, max_local, micro)
             with self._timeline.span("data"):
-                if read and shards.is_to_gather():
-                    shards.gather(self._group)
-                indices = shards.next()
-                if not indices:
-                    return
-                mine = self._share_of(indices, shards.position, max_local, micro)
-                read = shards.read(self._group, mine.parts)
-            if read:
+                shards.read(mine.parts)
+            with self._timeline.span("others"):
+                agreed = shards.agree(self._group)
+            if agreed:
                 yield mine
+                with self._timeline.span("others"):
+                    if shards.is_to_gather():
+                        shards.gather(self._group)
 
     def _share_of(self, indices, position, max_local, micro):
         if micro:

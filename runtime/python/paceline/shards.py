@@ -9,6 +9,7 @@ Where a shard ends shows when it is read: ranks tell each other, and plan that b
 """
 
 import hashlib
+from bisect import bisect_left
 from collections import deque
 
 import torch
@@ -127,6 +128,7 @@ class Shards:
     def _reset(self, epoch):
         self.epoch, self._batches, self._turn = epoch, 0, 0
         self._taken, self._ends = [0] * self._data.count, [_NO_END] * self._data.count
+        self._agreed = None  # the ends that all ranks know
         self._states = {}  # of each shard, the newest that all ranks know: (its next sample, the state)
         self._readers, self._planned = {}, None
 
@@ -145,37 +147,40 @@ class Shards:
     # ---- the next batch ----
 
     def agree(self, group):
-        """On where shards end, as far as any rank knows. Before the first next() of a generation. Raises GroupError."""
+        """On where shards end, as far as any rank knows: before the first next() of a generation, and after each read(). False: one
+        has ended since the last time, and all ranks ask for next() again. Raises GroupError."""
         ends = torch.tensor(self._ends, dtype=torch.int64)
         group.all_reduce(ends, MIN)
-        self._ends = ends.tolist()
+        before, self._agreed = self._agreed, ends.tolist()
+        self._ends = list(self._agreed)
+        return before == self._agreed
 
     def next(self):
         """Of the next global batch; empty at the end of the epoch."""
         taken, turn, found = list(self._taken), self._turn, []
         left = [shard for shard in range(self._data.count) if taken[shard] < self._ends[shard]]
+        place = bisect_left(left, turn)
         while left and len(found) < self.batch:
-            shard = next((each for each in left if each >= turn), left[0])
+            place %= len(left)
+            shard = left[place]
             found.append((shard, taken[shard]))
             taken[shard] += 1
-            turn = (shard + 1) % self._data.count
-            if taken[shard] >= self._ends[shard]:
-                left.remove(shard)
+            turn = shard + 1
+            if taken[shard] < self._ends[shard]:
+                place += 1
+            else:
+                left.pop(place)
         if self.drop_last and len(found) < self.batch:
             return []
         self._planned = taken, turn
         return sorted(found)
 
-    def read(self, group, parts):
-        """What this rank needs of the batch. False: a shard has ended before, and all ranks ask for next() again. Raises
-        GroupError."""
-        ends = list(self._ends)
+    def read(self, parts):
+        """What this rank needs of the batch, as far as it is there."""
         for shard, number in sorted(key for part in parts for key in part):
             reader = self._reader(shard)
             if not reader.read(number, self._chance and (self.seed, self.epoch, shard)):
                 self._ends[shard] = min(self._ends[shard], reader.next)
-        self.agree(group)
-        return self._ends == ends
 
     def _reader(self, shard):
         reader, taken = self._readers.get(shard), self._taken[shard]
@@ -190,7 +195,7 @@ class Shards:
         return reader
 
     def load(self, parts, epoch):
-        """Batches of what was read. REQUIRES: read() of them was true; `epoch` is this one."""
+        """Batches of what was read. REQUIRES: all agreed after read() of them; `epoch` is this one."""
         return (self._data.collate([self._readers[shard].sample(number) for shard, number in part]) for part in parts)
 
     def step(self, count):

@@ -269,6 +269,8 @@ class SurvivorsTest(unittest.TestCase):
                 chance = random.Random(seed)
                 exact = chance.random() < 0.3
                 asked = {"micro": 4, "exact": True, "chance": True} if exact else chance.choice([{}, {"evaluates": True}])
+                if chance.random() < 0.4:
+                    asked["stream"] = {"shards": [40, 25, 20, 15], "state": chance.random() < 0.7}
                 agent, ended = self.hurried(chance.randint(2, 4), lambda it: self.play(it, chance), **asked)
                 self.assert_same(ended, self.alone(**asked), agent)
                 if exact:
