@@ -20,9 +20,10 @@ namespace paceline::runtime {
 namespace {
 
 constexpr int kMembersMax = 64;
-constexpr std::size_t kChunk = 256 * 1024;
-constexpr std::size_t kAtOnce = 4 * 1024;  // bytes that are reduced over all ranks before the next
-constexpr int kTries = 200, kYields = 2;   // before a wait sleeps
+constexpr std::size_t kChunk = std::size_t{256} * 1024;
+constexpr std::size_t kAtOnce =
+    std::size_t{4} * 1024;                // bytes that are reduced over all ranks before the next
+constexpr int kTries = 200, kYields = 2;  // before a wait sleeps
 constexpr std::size_t kPage = 4096;
 
 std::size_t rounded(std::size_t size) { return (size + kPage - 1) / kPage * kPage; }

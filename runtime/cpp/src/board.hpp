@@ -32,7 +32,8 @@ class Collectives;
 
 class Board {
  public:
-  static constexpr std::size_t kWhole = 16 * 1024;  // bytes up to which each reduces all of them
+  static constexpr std::size_t kWhole =
+      std::size_t{16} * 1024;  // bytes up to which each reduces all of them
 
   // Every member calls it, once all are connected. Nothing: they run on several hosts, are too many, or
   // one of them can't share memory.

@@ -18,7 +18,6 @@
 using paceline::runtime::Attendant;
 using paceline::runtime::bad;
 using paceline::runtime::Collectives;
-using paceline::runtime::Elements;
 using paceline::runtime::fail;
 using paceline::runtime::Failure;
 using paceline::runtime::Generations;
@@ -186,7 +185,8 @@ const std::byte* bytes(const void* data) { return static_cast<const std::byte*>(
 
 // Checks, then runs.
 template <class Operation>
-int run(paceline_group* group, Outcome<void> checked, paceline_error* error, Operation operation) {
+int run(paceline_group* group, const Outcome<void>& checked, paceline_error* error,
+        Operation operation) {
   return tell(guarded([&]() -> Outcome<void> {
                 if (!checked) return checked;
                 return group->group.run(operation);
@@ -234,8 +234,10 @@ int paceline_group_connect(paceline_group* group, const char* const* endpoints,
                            paceline_error* error) {
   return tell(guarded([&]() -> Outcome<void> {
                 if (group->group.connected()) return bad("The group is connected already.");
+                const int size = group->group.links().size();
                 std::vector<std::string> texts;
-                for (int rank = 0; rank < group->group.links().size(); ++rank)
+                texts.reserve(static_cast<std::size_t>(size));
+                for (int rank = 0; rank < size; ++rank)
                   texts.emplace_back(endpoints[rank] == nullptr ? "" : endpoints[rank]);
                 return group->group.connect(texts);
               }),

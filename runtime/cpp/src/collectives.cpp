@@ -14,10 +14,13 @@
 namespace paceline::runtime {
 namespace {
 
-constexpr std::size_t kDoubled = 16 * 1024;  // bytes up to which all_reduce takes fewest messages
-constexpr std::size_t kHalved = 512 * 1024;  // up to which it takes few, of little in all
-constexpr std::size_t kTree = 64 * 1024;     // up to which broadcast goes by a tree
-constexpr std::size_t kFused = 4 * 1024 * 1024;  // bytes of tensors that travel together
+constexpr std::size_t kDoubled =
+    std::size_t{16} * 1024;  // bytes up to which all_reduce takes fewest messages
+constexpr std::size_t kHalved =
+    std::size_t{512} * 1024;                           // up to which it takes few, of little in all
+constexpr std::size_t kTree = std::size_t{64} * 1024;  // up to which broadcast goes by a tree
+constexpr std::size_t kFused =
+    std::size_t{4} * 1024 * 1024;  // bytes of tensors that travel together
 
 std::size_t bytes_of(const Elements& elements) { return elements.count * size_of(elements.type); }
 

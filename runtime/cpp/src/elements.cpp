@@ -2,6 +2,7 @@
 
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <type_traits>
 
@@ -95,15 +96,21 @@ inline V add(V a, V b) {
     return a + b;
 }
 template <class V>
+inline bool is_nan(V a) {
+  if constexpr (std::is_floating_point_v<V>) return std::isnan(a);
+  return false;
+}
+template <class V>
 inline V least(V a, V b) {
-  return b != b ? b : (a < b || a != a) ? a : b;
+  return is_nan(b) ? b : (a < b || is_nan(a)) ? a : b;
 }
 template <class V>
 inline V greatest(V a, V b) {
-  return b != b ? b : (a > b || a != a) ? a : b;
+  return is_nan(b) ? b : (a > b || is_nan(a)) ? a : b;
 }
 
 // Functions of templates can't be compiled for several processors: one of each type and operation.
+// NOLINTBEGIN(bugprone-macro-parentheses): a type in them means something else
 #define PACELINE_LOOP(NAME, T, EXPRESSION)                                      \
   PACELINE_SIMD void NAME(T* into, const T* x, const T* y, std::size_t count) { \
     using C = Computed<T>;                                                      \
@@ -139,6 +146,7 @@ PACELINE_LOOPS(int64, std::int64_t)
 #define PACELINE_CASE(NAME, SUFFIX, T) \
   case NAME:                           \
     return run(static_cast<T*>(nullptr), sum_##SUFFIX, min_##SUFFIX, max_##SUFFIX, mean_##SUFFIX)
+// NOLINTEND(bugprone-macro-parentheses)
 template <class Run>
 void with(paceline_type type, Run run) {
   switch (type) {

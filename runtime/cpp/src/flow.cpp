@@ -10,7 +10,7 @@
 namespace paceline::runtime {
 namespace {
 
-constexpr std::size_t kPiece = 256 * 1024;  // at a time, so that both directions go on
+constexpr std::size_t kPiece = std::size_t{256} * 1024;  // at a time, so that both directions go on
 
 // One direction of a flow, its head first.
 class Out {

@@ -5,7 +5,7 @@
 namespace paceline::runtime {
 namespace {
 
-constexpr std::size_t kRingPiece = 128 * 1024;
+constexpr std::size_t kRingPiece = std::size_t{128} * 1024;
 
 }  // namespace
 
