@@ -92,34 +92,22 @@ class SurvivorsTest(unittest.TestCase):
 
     _alone = {}
 
-    def test_the_training_is_the_one_it_would_have_been(self):
-        def acts(agent):
-            agent.kill(2)
-            self.until(agent, 3)
-            agent.kill(0)
-            self.until(agent, 3)
-            agent.resize([0, 1], 2)
-            self.until(agent, 3)
-            agent.kill(1, 3)
+    def lose_some(self, agent):
+        """Of four: two die one after the other, two come, and two die at once."""
+        for act in (lambda: agent.kill(2), lambda: agent.kill(0), lambda: agent.resize([0, 1], 2), lambda: agent.kill(1, 3)):
+            act()
             self.until(agent, 3)
 
-        agent, ended = self.hurried(4, acts)
+    def test_the_training_is_the_one_it_would_have_been(self):
+        agent, ended = self.hurried(4, self.lose_some)
         self.assert_same(ended, self.alone(), agent)
         said = "".join(each.output() for each in agent.all)
         self.assertIn("paceline: ranks were lost; 3 of 4 go on after step", said)
         self.assertRegex(said, r"Rank 2 is gone: .* Those that are left wait for the gang's next generation\.")
 
     def test_shards_that_can_only_be_gone_through(self):
-        def acts(agent):
-            agent.kill(2)
-            self.until(agent, 3)
-            agent.kill(0)
-            self.until(agent, 3)
-            agent.resize([0, 1], 2)
-            self.until(agent, 3)
-
         asked = {"stream": {"shards": [40, 25, 20, 15]}, "epochs": 40}
-        agent, ended = self.hurried(4, acts, **asked)
+        agent, ended = self.hurried(4, self.lose_some, **asked)
         self.assert_same(ended, self.alone(**asked), agent)
 
     def test_others_come_in_place_of_the_dead(self):
