@@ -432,6 +432,9 @@ class Job:
                 with self._timeline.span("others"):
                     if shards.is_to_gather():
                         shards.gather(self._group)
+        if shards.position == 0:
+            raise PacelineError("The data have no samples" + (f", or fewer than a global batch of {shards.batch} with drop_last=True."
+                                                             if shards.drop_last else "."))
 
     def _share_of(self, indices, position, max_local, micro):
         if micro:

@@ -11,6 +11,7 @@ Where a shard ends shows when it is read: ranks tell each other, and plan that b
 import hashlib
 from bisect import bisect_left
 from collections import deque
+from itertools import islice
 
 import torch
 from torch.utils.data import DataLoader, default_collate
@@ -57,11 +58,14 @@ class Iterable:
         that doesn't."""
         samples = self._all_of(share(self.count, rank, size)) if self.count >= size else self._every(rank, size, batch_size)
         some = False
-        while part := [sample for _, sample in zip(range(batch_size), samples)]:
+        while part := list(islice(samples, batch_size)):
             some = True
             yield self.collate(part), True
         if not some:
-            yield self.collate([next(self._all_of(range(self.count)))]), False
+            first = list(islice(self._all_of(range(self.count)), 1))
+            if not first:
+                raise PacelineError(f"The {type(self.dataset).__name__} has no samples.")
+            yield self.collate(first), False
 
     def _all_of(self, indices):
         return (sample for index in indices for sample in self.shard(index, 0))

@@ -157,6 +157,13 @@ class ShardsTest(unittest.TestCase):
         self.assertIn("has no state_dict()", state)
         self.assertIn("without the DataLoader's workers", workers)
 
+    def test_data_without_samples(self):
+        for code, output in self.train(2, stream={"shards": [0, 0]}):
+            self.assertEqual(code, 1)
+            self.assertIn("The data have no samples.", output)
+        with self.assertRaisesRegex(PacelineError, "The Numbers has no samples"):
+            list(Iterable(Numbers(0, 0)).shares(0, 1, 2))
+
     def test_checkpoints_of_other_data(self):
         folder = self.folder()
         self.assertEqual(self.train(1, folder=folder, notice_at=2)[0][0], 75)
