@@ -1,5 +1,6 @@
 """Where chance comes from in a training: torch, the GPU that computes, random, and NumPy where it is installed."""
 
+import contextlib
 import random
 
 import torch
@@ -30,6 +31,17 @@ def seed_host(*parts):
     """All but GPUs, of which a loader's worker has none."""
     torch.default_generator.manual_seed(of(*parts))
     _seed_others(*parts)
+
+
+@contextlib.contextmanager
+def seeded(*parts):
+    """In it chance is seed_host()'s of these whole numbers, and afterwards what it was."""
+    before = states()
+    seed_host(*parts)
+    try:
+        yield
+    finally:
+        restore(before)
 
 
 def _seed_others(*parts):

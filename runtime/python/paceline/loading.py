@@ -103,9 +103,5 @@ class _Samples(Dataset):
         epoch, index = key
         if self._seed is None:
             return self._dataset[index]
-        before = chance.states()
-        chance.seed_host(self._seed, epoch, index)
-        try:
+        with chance.seeded(self._seed, epoch, index):
             return self._dataset[index]
-        finally:
-            chance.restore(before)

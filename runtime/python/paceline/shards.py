@@ -11,6 +11,7 @@ Where a shard ends shows when it is read: ranks tell each other, and plan that b
 import hashlib
 from bisect import bisect_left
 from collections import deque
+from contextlib import nullcontext
 from itertools import islice
 
 import torch
@@ -22,7 +23,8 @@ from paceline.group import MIN
 from paceline.order import share
 
 GATHER_EVERY = 100  # global batches, after which ranks tell each other how to go on in each shard
-_NO_END = (1 << 62)
+_NO_END = 1 << 62
+_END = object()  # in place of a sample
 
 
 class Iterable:
@@ -87,16 +89,11 @@ class _Reader:
     def read(self, number, seed):
         """Up to that sample. False: it ends before. `seed`: makes chance that belongs to each sample."""
         while self.next <= number:
-            before = chance.states() if seed else None
-            if seed:
-                chance.seed_host(*seed, self.next)
-            try:
-                self._kept.append(next(self._samples))
-            except StopIteration:
+            with chance.seeded(*seed, self.next) if seed else nullcontext():
+                sample = next(self._samples, _END)
+            if sample is _END:
                 return False
-            finally:
-                if seed:
-                    chance.restore(before)
+            self._kept.append(sample)
             self.next += 1
         return True
 
