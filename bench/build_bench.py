@@ -39,7 +39,10 @@ def until_first_table(checkout, environment):
 def whole_test(checkout, environment):
     """Seconds that script/test takes."""
     begun = time.perf_counter()
-    subprocess.run(["script/test", "--no-install"], cwd=checkout, env=environment, check=True, stdout=subprocess.DEVNULL)
+    test = subprocess.run(["script/test", "--no-install"], cwd=checkout, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True)
+    if test.returncode != 0:
+        raise RuntimeError(f"script/test ended with {test.returncode}:\n{test.stdout}")
     return time.perf_counter() - begun
 
 
