@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -103,6 +104,7 @@ class History {
     now_ += Duration{rng_.between(1, 3'000'000)};
     Entry entry{state_.seq() + 1, now_, std::move(body)};
     apply(state_, entry);
+    if (!state_.misfit().empty()) throw std::logic_error(state_.misfit());
     return entry;
   }
 
@@ -119,10 +121,11 @@ class History {
     return JobSubmitted{job, some_spec(job.value)};
   }
 
-  // A gang of one worker for the first job that waits.
+  // A gang of one worker for the first job that waits, if it may start.
   std::optional<Plan> start() {
     if (state_.waiting().empty() || state_.free_slots().free_on(NodeId{0}) == 0) return {};
     const auto& job = state_.job(state_.waiting().begin()->job);
+    if (job.eligible_at > now_) return {};
     Change change;
     change.job = job.id;
     change.generation = Generation{job.last_generation.value + 1};
