@@ -98,10 +98,14 @@ def is_asked_for(name, wanted_names):
     return not any(name.startswith(each) and not wanted_names.startswith(each) for each in ON_DEMAND)
 
 
+def script_asked_for(wanted_names):
+    """The one whose rows alone can match; None: there is no such."""
+    return next((name for name in BY_NAME if wanted_names.startswith(name)), None)
+
+
 def may_match(script, wanted_names):
     """False: no row of the script can match, so it need not run."""
-    asked = next((name for name in BY_NAME if wanted_names.startswith(name)), None)
-    return is_asked_for(script, wanted_names) and asked in (None, script.removesuffix("_bench.py"))
+    return is_asked_for(script, wanted_names) and script_asked_for(wanted_names) in (None, script.removesuffix("_bench.py"))
 
 
 def better(one, other, wish):
@@ -122,7 +126,8 @@ def rows_of(measured, wishes):
 
 
 def measure(wanted_names, wishes):
-    for source in sorted(pathlib.Path("bench").glob("*_bench.cpp")):
+    programs = [] if script_asked_for(wanted_names) else sorted(pathlib.Path("bench").glob("*_bench.cpp"))
+    for source in programs:
         yield from rows_of(lambda names: rows_of_program(
             f"build/release/bench/{source.stem}",
             f"^({'|'.join(name.split()[0] for name in names)})" if names else wanted_names), wishes)

@@ -1,9 +1,11 @@
 """script/bench_table.py reads what benchmarks print and holds it against what is wanted."""
+import contextlib
 import json
 import os
 import pathlib
 import tempfile
 import unittest
+import unittest.mock
 
 import bench_table
 
@@ -45,6 +47,10 @@ class Table(unittest.TestCase):
         scripts = "accuracy_bench.py", "build_bench.py", "cluster_bench.py", "serve_bench.py", "simulate_bench.py"
         asked = {names: [each for each in scripts if bench_table.may_match(each, names)] for names in ("accuracy", "cluster", "build", "submit", ".")}
         self.assertEqual(asked, {"accuracy": ["accuracy_bench.py"], "cluster": ["cluster_bench.py"], "build": ["build_bench.py"], "submit": [*scripts[2:]], ".": [*scripts[2:]]})
+        root = pathlib.Path(__file__).resolve().parent.parent
+        with contextlib.chdir(root), unittest.mock.patch.object(bench_table, "rows_of_program", side_effect=AssertionError("a C++ program ran")), \
+                unittest.mock.patch.object(bench_table, "rows_of_script", return_value=[("cluster idle", 1, "ms")]):
+            self.assertEqual(list(bench_table.measure("cluster", {})), [("cluster idle", 1, "ms")])
 
     def test_what_is_missed_is_measured_again_and_the_best_counts(self):
         wishes = {"slow": {"max": 10}, "fast": {"min": 100}}
