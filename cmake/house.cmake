@@ -66,8 +66,8 @@ function(paceline_compile target from sources)
   endif()
 endfunction()
 
-# ctest begins with these test programs, so that none of them is left alone at the end.
-set(PACELINE_LONG_TESTS agent_linux seeds api store_sqlite conformance)
+# ctest begins with these test programs, the last one first, so that none of them is left alone at the end.
+set(PACELINE_LONG_TESTS conformance store_sqlite api agent_linux seeds)
 
 # A GoogleTest program and its one ctest entry. Tests run from the root of the repository and may use the
 # worlds of tests/support/.
@@ -87,9 +87,9 @@ function(paceline_test target)
   add_test(NAME ${target} COMMAND ${target} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(${target} PROPERTIES TIMEOUT ${arg_TIMEOUT})
   string(REGEX REPLACE "^paceline_(.*)_test$" "\\1" name ${target})
-  if(name IN_LIST PACELINE_LONG_TESTS)
-    set_tests_properties(${target} PROPERTIES COST 1)
-  endif()
+  list(FIND PACELINE_LONG_TESTS ${name} place)
+  math(EXPR cost "${place} + 1")
+  set_tests_properties(${target} PROPERTIES COST ${cost})
 endfunction()
 
 # The pure folders as one library; a test program for each of them that links nothing else.
