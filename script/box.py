@@ -55,7 +55,7 @@ class Box:
         while not happened():
             if unless() or time.monotonic() > deadline:
                 raise Failed(f"{what}:\n{told()}\n{self.log.read_text()[-4000:]}")
-            time.sleep(0.02)
+            time.sleep(0.1)
 
     def call(self, *arguments, check=True):
         done = subprocess.run([self.binary, *arguments], env=self.environment, stdin=subprocess.DEVNULL,

@@ -41,7 +41,7 @@ for epoch in job.epochs(int(sys.argv[1])):
         loss.backward()
         optimizer.step()
         job.step(loss=loss)
-        time.sleep(0.01 if os.path.exists(sys.argv[2]) else 0.2)
+        time.sleep(0.01 if os.path.exists(sys.argv[2]) else 0.4)
     if job.rank == 0:
         print("WEIGHTS", epoch, sum(float(each.double().abs().sum()) for each in model.parameters()), flush=True)
 job.finish()
@@ -105,7 +105,7 @@ class InPlaceTest(unittest.TestCase):
         return [float(each) for each in re.findall(r"WEIGHTS \d+ (\S+)", self.logs(job))]
 
     def test_those_that_stay_keep_their_processes(self):
-        job = self.start("1..4", 30)
+        job = self.start("1..4", 15)
         self.box.resize(job, 2)
         two = self.pids(job)
         self.box.resize(job, 4)
@@ -118,14 +118,14 @@ class InPlaceTest(unittest.TestCase):
         shown = self.completed(job)
         self.assertEqual((shown["attempt"], shown["preemptions"], shown["retries_used"]), (1, 0, 0))
         self.assertEqual(shown["lost_slot_seconds"]["failure"], 0)
-        self.expect_each_sample_once_an_epoch(job, 30)
-        fixed = self.start("1", 30)
+        self.expect_each_sample_once_an_epoch(job, 15)
+        fixed = self.start("1", 15)
         self.completed(fixed)
         for one, other in zip(self.weights(job), self.weights(fixed), strict=True):
             self.assertAlmostEqual(one, other, delta=1e-3 * self.longer)
 
     def test_the_others_go_on_where_one_dies(self):
-        job = self.start("2..3", 25, "--retry", "0")
+        job = self.start("2..3", 13, "--retry", "0")
         self.box.wait_workers(job, 3)
         before = self.pids(job)
         os.kill(before[1], signal.SIGKILL)
@@ -133,11 +133,11 @@ class InPlaceTest(unittest.TestCase):
         self.assertEqual([pid for pid in self.pids(job) if pid in before], [before[0], before[2]])
         shown = self.completed(job)
         self.assertEqual((shown["attempt"], shown["retries_used"]), (1, 0))
-        self.expect_each_sample_once_an_epoch(job, 25, dead=1)
+        self.expect_each_sample_once_an_epoch(job, 13, dead=1)
 
     def test_the_others_wait_for_one_in_place_of_the_dead(self):
         """A job that is not to be resized: alone the other is too few."""
-        job = self.start("2", 25, "--elastic", "no", "--retry", "0")
+        job = self.start("2", 13, "--elastic", "no", "--retry", "0")
         before = self.pids(job)
         os.kill(before[1], signal.SIGKILL)
         self.until(job, lambda: before[1] not in self.pids(job), "keeps a worker that died")
@@ -147,10 +147,10 @@ class InPlaceTest(unittest.TestCase):
         self.assertEqual((shown["attempt"], shown["retries_used"]), (1, 0))
         self.assertEqual(shown["lost_slot_seconds"]["failure"], 0)
         self.assertIn("paceline: ranks were lost; 2 of 2 go on after step", self.logs(job))
-        self.expect_each_sample_once_an_epoch(job, 25, dead=1)
+        self.expect_each_sample_once_an_epoch(job, 13, dead=1)
 
     def test_the_others_go_on_where_one_is_stopped(self):
-        job = self.start("2..3", 30, "--retry", "0")
+        job = self.start("2..3", 15, "--retry", "0")
         self.box.wait_workers(job, 3)
         before = self.pids(job)
         os.kill(before[2], signal.SIGSTOP)
@@ -159,10 +159,10 @@ class InPlaceTest(unittest.TestCase):
         endings = [event["ending"] for event in self.box.events() if event["kind"] == "worker_ended"]
         self.assertIn("A signal had stopped it", endings[0]["message"])
         self.completed(job)
-        self.expect_each_sample_once_an_epoch(job, 30, dead=1)
+        self.expect_each_sample_once_an_epoch(job, 15, dead=1)
 
     def test_a_pause_stops_nobody(self):
-        job = self.start("2..2", 25)
+        job = self.start("2..2", 13)
         before = self.pids(job)
         self.box.call("pause", str(job))
         time.sleep(4)  # longer than others wait for a worker that is stopped
@@ -170,20 +170,20 @@ class InPlaceTest(unittest.TestCase):
         self.completed(job)
         self.assertEqual(re.findall(r"SAW \d+ [^1]", self.logs(job)), [], "another generation")
         self.assertEqual(len(before), 2)
-        self.expect_each_sample_once_an_epoch(job, 25)
+        self.expect_each_sample_once_an_epoch(job, 13)
 
     def test_a_training_outlives_server_and_agent_in_the_middle_of_a_resize(self):
-        job = self.start("1..4", 30)
+        job = self.start("1..4", 15)
         self.box.resize(job, 1)
         self.box.call("resize", str(job), "--workers", "4")
         self.box.kill()
         self.box.up()
         self.box.wait_workers(job, 4)
         self.completed(job)
-        self.expect_each_sample_once_an_epoch(job, 30)
+        self.expect_each_sample_once_an_epoch(job, 15)
 
     def test_a_job_that_wants_restarts_gets_them(self):
-        job = self.start("1..2", 15, "--env", "PACELINE_RESIZE=restart")
+        job = self.start("1..2", 8, "--env", "PACELINE_RESIZE=restart")
         shown = self.box.job(job)
         self.assertEqual(shown["state"], "RUNNING")
         self.box.call("resize", str(job), "--workers", "1")

@@ -15,7 +15,7 @@
 namespace paceline::faults {
 namespace {
 
-constexpr std::uint64_t kSeedsAgain = 40;
+constexpr std::uint64_t kSeedsAgain = 10;
 constexpr std::uint64_t kSeedsSwept = 4;
 constexpr std::uint64_t kEffectsMax = 3;
 
