@@ -2,10 +2,13 @@
 own, two on a shared box, and one who came for the scheduler. What they type is cut from the pages, so that a page that is wrong fails."""
 
 import json
+import math
 import os
+import random
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -21,7 +24,8 @@ from sinks import MailSink
 
 PYTHON = "/usr/bin/python3"
 PATIENCE = 300
-FEW = ["--epochs", "1", "--held-out", "500"]
+FEW = ["--epochs", "1", "--held-out", "500", "--data", "few"]
+STEP = "        optimizer.step()\n"
 
 
 def blocks(page, language):
@@ -51,6 +55,17 @@ def can_train():
     return subprocess.run([PYTHON, "-c", "import torch"], capture_output=True).returncode == 0
 
 
+def write_few_digits(folder):
+    """Noise: nothing is to be learned here, only trained for a while."""
+    folder.mkdir()
+    for prefix, count in (("train", 12_000), ("t10k", 500)):
+        noise = random.Random(prefix)
+        for name, shape, high in (("images-idx3", (count, 28, 28), 255), ("labels-idx1", (count,), 9)):
+            header = struct.pack(f">HBB{len(shape)}I", 0, 8, len(shape), *shape)
+            values = noise.randbytes(math.prod(shape)).translate(bytes(value % (high + 1) for value in range(256)))
+            (folder / f"{prefix}-{name}-ubyte").write_bytes(header + values)
+
+
 class Newcomer:
     """A folder with a program `paceline`, a script of theirs and a home of their own. Never root, whose server would be the
     machine's."""
@@ -63,6 +78,10 @@ class Newcomer:
         shutil.copy(BINARY, self.home / "bin/paceline")  # which others may not reach
         (self.home / "bin/python3").symlink_to(PYTHON)
         shutil.copytree(ROOT / "examples", self.home / "examples")
+        plain = self.home / "examples/digits/train_plain.py"  # which takes its time, and not the processor's
+        text = plain.read_text()
+        plain.write_text(text.replace("import sys\n", "import sys\nimport time\n", 1).replace(STEP, STEP + "        time.sleep(0.1)\n"))
+        write_few_digits(self.home / "few")
         (self.home / "train.py").write_text(
             f"import runpy, sys\nsys.argv[1:] = {FEW!r}\nsys.path.insert(0, 'examples')\n"
             "runpy.run_path('examples/digits/train_plain.py', run_name='__main__')\n")
@@ -205,7 +224,7 @@ class TwoOnASharedBox(SharedBox):
 class PlatformEngineer(unittest.TestCase):
     """docs/operations.md, in its words, by whoever keeps a shared box while people train there in the README's."""
 
-    SAVES = ("paceline submit --slots 2 --name saves -- python3 examples/digits/train_plain.py --epochs 1 --held-out 500 "
+    SAVES = (f"paceline submit --slots 2 --name saves -- python3 examples/digits/train_plain.py {' '.join(FEW)} "
              "--checkpoint-dir saved --checkpoint-every 1")
 
     def setUp(self):
