@@ -11,7 +11,7 @@ import support
 from fake_agent import WITHIN_S, Agent
 
 SCRIPT = Path(__file__).with_name("training_script.py")
-EPOCHS = 80
+EPOCHS = 40
 
 
 @support.has_torch
@@ -51,7 +51,7 @@ class ResizingTest(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         hurry = Path(folder.name, "hurry")
-        agent = self.start(2, epochs=EPOCHS, slow=0.1, slow_until=str(hurry))
+        agent = self.start(2, epochs=EPOCHS, slow=0.2, slow_until=str(hurry))
         self.until(agent, 2)
         for rank in agent.ranks:
             told = rank.stacks()
@@ -65,7 +65,7 @@ class ResizingTest(unittest.TestCase):
     def resized(self, schedule, **asked):
         with tempfile.TemporaryDirectory() as folder:
             hurry = Path(folder) / "hurry"
-            agent = self.start(2, slow=0.1, slow_until=str(hurry), **asked)
+            agent = self.start(2, slow=0.2, slow_until=str(hurry), **asked)
             for keep, new in schedule:
                 self.until(agent, 3)
                 agent.resize(keep, new)
@@ -77,7 +77,7 @@ class ResizingTest(unittest.TestCase):
     def test_newcomers_leave_where_the_others_have_ended(self):
         with tempfile.TemporaryDirectory() as folder:
             hurry = Path(folder) / "hurry"
-            agent = self.start(2, epochs=EPOCHS, slow=0.1, slow_until=str(hurry))
+            agent = self.start(2, epochs=EPOCHS, slow=0.2, slow_until=str(hurry))
             self.until(agent, 3)
             stay = list(agent.ranks)
             newcomers = agent.come_too_late(2)
