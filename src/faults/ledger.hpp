@@ -111,7 +111,7 @@ class Ledger {
   void logs_removed(Time now, JobId job);
   // Nodes retire that were absent for so long, or left for good.
   void retires_after(Duration span) { retire_after_ = span; }
-  void nodes_left(std::set<std::string> names) { left_ = std::move(names); }
+  void nodes_left(std::set<std::string> names);
 
   // The server keeps only so many points of a job, and says how many it passed over.
   void passes_over() { oracle_.passes_over(); }
@@ -235,7 +235,8 @@ class Ledger {
   State truth_;  // the fold of every entry
   std::map<JobId, Job> forgotten_;
   std::optional<Duration> keep_, retire_after_;
-  std::set<std::string> left_;  // nodes
+  std::set<std::string> left_;           // nodes
+  std::set<std::string> left_in_doubt_;  // at any time since the newest commit
   std::set<JobId> without_logs_;
   std::map<std::string, JobId> names_;
   std::map<JobId, std::string> promised_;

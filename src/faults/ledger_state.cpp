@@ -36,7 +36,13 @@ void Ledger::committed(Time now, std::span<const Entry> entries, const State& st
   check_whole(now, state);
 }
 
+void Ledger::nodes_left(std::set<std::string> names) {
+  left_ = std::move(names);
+  left_in_doubt_.insert(left_.begin(), left_.end());
+}
+
 void Ledger::note_commit(Time now) {
+  left_in_doubt_ = left_;
   committed_at_ = now;
   still_before_ = still_;
 }
@@ -96,8 +102,9 @@ void Ledger::take_retired(Time now, const Entry& entry, const NodesRetired& reti
     const std::string machine = node.spec.machine;
     if (node.up || node.retired)
       wrong(now, fmt::format("node {} retires, and is {}", id.value, node.up ? "up" : "retired"));
-    else if (!left_.contains(node.spec.name) && (!retire_after_ || !node.absent_since ||
-                                                 entry.at - *node.absent_since < *retire_after_))
+    else if (!left_in_doubt_.contains(node.spec.name) &&
+             (!retire_after_ || !node.absent_since ||
+              entry.at - *node.absent_since < *retire_after_))
       wrong(now, fmt::format("node {} retires too early", id.value));
     for (const auto& [key, process] : alive_) {
       if (process.machine == machine && find_gang(key))

@@ -514,6 +514,45 @@ TEST_F(StoreLedgerTest, SeesAKeyThatIsForgotten) {
   expect("the key of job 2 is not there");
 }
 
+class RetiringLedgerTest : public ::testing::Test {
+ protected:
+  RetiringLedgerTest() {
+    world.node_down("cpu-1");
+    commit();
+  }
+  void commit() {
+    const auto entries = std::span(world.journal()).subspan(told);
+    told = world.journal().size();
+    ledger.committed(world.now(), entries, world.state(), {});
+  }
+
+  World world{"2x2 cpu"};
+  Ledger ledger;
+  std::size_t told = 0;
+};
+
+TEST_F(RetiringLedgerTest, SeesANodeThatRetiresTooEarly) {
+  world.node_retired("cpu-1");
+  commit();
+  EXPECT_THAT(ledger.faults(), Contains(HasSubstr("node 1 retires too early")));
+}
+
+TEST_F(RetiringLedgerTest, ANodeThatLeftMayComeBackBeforeItsRetirementIsTold) {
+  ledger.nodes_left({"cpu-1"});
+  world.node_retired("cpu-1");
+  ledger.nodes_left({});
+  commit();
+  EXPECT_THAT(ledger.faults(), IsEmpty());
+  ledger.nodes_left({"cpu-1"});
+  world.node_up("cpu-1");
+  world.node_down("cpu-1");
+  ledger.nodes_left({});
+  commit();
+  world.node_retired("cpu-1");
+  commit();
+  EXPECT_THAT(ledger.faults(), Contains(HasSubstr("node 1 retires too early")));
+}
+
 TEST_F(LedgerTest, SeesWhatIsLeftOverAtTheEnd) {
   ledger.at_rest(world.now(), world.state());
   expect("job 1 is still RUNNING");

@@ -53,10 +53,11 @@ TEST(Faults, LoseNothingAndStartNothingTwice) {
 //   9227247: a newcomer that fails after the others have ended well
 //   20000287: a checkpoint's node retires while its job waits for it to be sent
 //   20003138: a checkpoint on the only node, which others join while no job changes
+//   20012393: a node that retires by a commit in doubt, and joins anew before that is known
 TEST(Faults, OfSeedsThatFoundSomethingAreSurvived) {
   const LogTap quiet;
   for (const std::uint64_t seed :
-       {4687U, 6202U, 424604U, 554683U, 9218127U, 9227247U, 20000287U, 20003138U}) {
+       {4687U, 6202U, 424604U, 554683U, 9218127U, 9227247U, 20000287U, 20003138U, 20012393U}) {
     FaultOptions options;
     options.seed = seed;
     for (const auto& fault : run_fault_seed(options, fault_kit()).faults)
