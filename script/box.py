@@ -56,7 +56,7 @@ class Box:
             passed = time.monotonic() - begun
             if unless() or passed > seconds:
                 raise Failed(f"{what}:\n{told()}\n{self.log.read_text()[-4000:]}")
-            time.sleep(min(0.1, 0.01 + passed / 10))  # a look costs; what is measured by it is a tenth late at most
+            time.sleep(min(0.1, 0.01 + passed / 10))  # looks cost: the longer it takes, the rarer they are
 
     def call(self, *arguments, check=True):
         done = subprocess.run([self.binary, *arguments], env=self.environment, stdin=subprocess.DEVNULL,
