@@ -14,6 +14,7 @@
 
 #include <functional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "model/event.hpp"
@@ -50,6 +51,10 @@ class Engine {
   // The next checkpoint of these jobs makes a round. So does a job's first, which makes it resizable.
   // Others may be told late, with whatever else happens. Until the next call.
   virtual void await_saves(std::span<const JobId> /*jobs*/) {}
+
+  // That node is not to be heard again before it joins anew: it counts as down as soon as it is not
+  // connected. For a node that nobody knows nothing happens.
+  virtual void left(std::string_view /*node*/) {}
 
   // Called whenever observe() has something new.
   virtual void on_news(std::function<void()> wake) = 0;

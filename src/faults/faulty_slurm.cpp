@@ -31,6 +31,7 @@ tl::unexpected<Error> no_answer() {
 
 bool waits(const Pilot& pilot) { return pilot.state == PilotState::pending; }
 bool runs(const Pilot& pilot) { return pilot.state == PilotState::running; }
+bool is_free(const Slot& slot) { return !slot.lease && !slot.promise && !slot.lent; }
 
 }  // namespace
 
@@ -154,10 +155,13 @@ void FaultySlurm::watch(Job& job) {
   if (!machine.runs() && job.joiner->stuck()) end(job, "FAILED", "NonZeroExitCode");
 }
 
-// Once it is calm, one that is drained and empty is given back.
+// Once it is calm, one that is drained and empty is given back. What is on one that isn't heard the server can't
+// know.
 void FaultySlurm::watch_empty(Job& job) {
   const bool empty = scene_.calm && !job.joiner->machine().host().has_workers();
-  if (!empty || !around_.drains(job.node)) return job.empty_since.reset();
+  const Node* node = around_.seen(job.node);
+  const bool known = node != nullptr && (node->up || std::ranges::all_of(node->slots, is_free));
+  if (!empty || !known || !drains(job)) return job.empty_since.reset();
   if (!job.empty_since) job.empty_since = scene_.queue.now();
   if (scene_.queue.now() - *job.empty_since > kEmptyMax)
     wrong(job.node + " is drained and empty, and is not given back");
@@ -200,13 +204,14 @@ void FaultySlurm::ended(Job& job, const std::string& how) {
   if (!again) later(job, kListsEndsMin + up_to(kListsEndsMore), [this](Job& it) { unlist(it); });
 }
 
-// From now on only an operator can say that its machine is off.
+// From now on only an operator can say that its machine is off. Where a job awaits its turn the server keeps the
+// node until that job had it.
 void FaultySlurm::unlist(Job& job) {
   job.listed = false;
   if (job.node.empty()) return;
   const bool was_told = scene_.calm && scene_.queue.now() - job.calm_from >= kListsEndsMin;
   for (const auto& node : job.nodes)
-    if (was_told && !job.lost && around_.is_node(node))
+    if (was_told && !job.lost && around_.is_node(node) && !around_.is_awaited(node))
       wrong(fmt::format("Slurm ended pilot {}, and {} is a node still", job.name, node));
   say_off(job.pilot.job);
 }
@@ -298,11 +303,23 @@ void FaultySlurm::check_rest() {
       wrong(fmt::format("pilot {} is left behind ({})", job.name, job.pilot.slurm_state));
 }
 
-std::uint32_t FaultySlurm::alive() const {
-  return static_cast<std::uint32_t>(std::ranges::count_if(jobs_, [this](const auto& each) {
-    const Job& job = each.second;
-    if (!job.listed || job.requeued) return false;
-    return waits(job.pilot) || (runs(job.pilot) && !around_.drains(job.node));
+bool FaultySlurm::drains(const Job& job) const {
+  const Node* node = around_.seen(job.node);
+  return node != nullptr && node->drains();
+}
+
+std::set<std::uint64_t> FaultySlurm::draining() const {
+  std::set<std::uint64_t> found;
+  for (const auto& [id, job] : jobs_)
+    if (runs(job.pilot) && drains(job)) found.insert(id);
+  return found;
+}
+
+std::uint32_t FaultySlurm::alive(const std::set<std::uint64_t>& draining_then) const {
+  return static_cast<std::uint32_t>(std::ranges::count_if(jobs_, [&](const auto& each) {
+    const auto& [id, job] = each;
+    if (!job.listed || job.requeued || draining_then.contains(id)) return false;
+    return waits(job.pilot) || (runs(job.pilot) && !drains(job));
   }));
 }
 

@@ -31,8 +31,10 @@ struct AroundSlurm {
   std::function<bool(const std::string& node)> say_off;
   // It joined, and was not removed.
   std::function<bool(const std::string& node)> is_node;
-  // As the server says, nothing starts there any more.
-  std::function<bool(const std::string& node)> drains;
+  // As the server sees it. nullptr: it is down, or knows no such node.
+  std::function<const Node*(const std::string& node)> seen;
+  // A job is to go on there, as the server sees it, once its gang before has ended.
+  std::function<bool(const std::string& node)> is_awaited;
 };
 
 class FaultySlurm {
@@ -62,9 +64,11 @@ class FaultySlurm {
   // Nothing of it is there any more.
   [[nodiscard]] bool is_empty() const;
   void check_rest();
-  // Pilots that wait or run, but for those that are drained, as the server says of their nodes, and those that
+  // Jobs that run on nodes that drain, as the server sees them: they are to be given back.
+  [[nodiscard]] std::set<std::uint64_t> draining() const;
+  // Pilots that wait or run, but for those on nodes that drain, or did when the server decided, and those that
   // somebody let wait again: while such a one ends, the server asks for another.
-  [[nodiscard]] std::uint32_t alive() const;
+  [[nodiscard]] std::uint32_t alive(const std::set<std::uint64_t>& draining_then) const;
 
  private:
   struct Job {
@@ -102,6 +106,7 @@ class FaultySlurm {
   void unlist(Job& job);
   void say_off(std::uint64_t id);
   void later(Job& job, Duration span, std::function<void(Job&)> what);
+  [[nodiscard]] bool drains(const Job& job) const;
   [[nodiscard]] bool answers();
   [[nodiscard]] std::uint32_t busy_hosts() const;
   [[nodiscard]] Duration up_to(Duration most) { return Duration{rng_.between(0, most.count())}; }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "plan/draining.hpp"
@@ -148,9 +149,19 @@ bool Gate::is_node(const std::string& node) const {
   return known != disk_.nodes.end() && !known->second.removed_at;
 }
 
-bool Gate::drains(const std::string& node) const {
-  const Node* known = controller_ == nullptr ? nullptr : controller_->state().find_node(node);
-  return known != nullptr && known->drains();
+const Node* Gate::seen(const std::string& node) const {
+  return controller_ == nullptr ? nullptr : controller_->state().find_node(node);
+}
+
+bool Gate::is_awaited(const std::string& node) const {
+  const Node* known = seen(node);
+  if (known == nullptr) return false;
+  const auto stands = [&](const Worker& worker) { return worker.seat.node == known->id; };
+  return std::ranges::any_of(jobs_on(controller_->state(), *known), [&](JobId id) {
+    const Job& job = controller_->state().job(id);
+    return job.forming && !job.forms_in_place() &&
+           std::ranges::any_of(job.forming->workers, stands);
+  });
 }
 
 // ---- what programs ask ----

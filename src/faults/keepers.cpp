@@ -82,7 +82,7 @@ void Keepers::paste_again(Ward& ward) {
 void Keepers::help(Ward& ward) {
   const std::string name = ward.joiner.machine().name();
   scene_.ledger.note("machine stuck", fmt::format("{}: {}", name, ward.joiner.stuck()->message));
-  if (copy_ != nullptr && copy_->machine().name() == name) copy_->machine().switch_off();
+  switch_off_copy_of(name);
   if (gate_.is_node(name) && !gate_.remove(name, false)) return;
   let_join(ward);
 }
@@ -100,10 +100,13 @@ void Keepers::remove_off(Ward& ward) {
   say_off(ward);
 }
 
-// It counts as down after a while, and not before that is it taken.
+// It counts as down after a while, and not before that is it taken. Whoever says that a machine is off has
+// looked at each that bears its name.
 void Keepers::say_off(Ward& ward) {
   if (!ward.back_at || !ward.joiner.machine().is_off()) return;
-  if (gate_.remove(ward.joiner.machine().name(), true)) return;
+  const std::string name = ward.joiner.machine().name();
+  switch_off_copy_of(name);
+  if (gate_.remove(name, true)) return;
   scene_.queue.after(kLookAgain, [this, &ward] { say_off(ward); });
 }
 
@@ -116,6 +119,10 @@ void Keepers::come_back(Ward& ward) {
 }
 
 // ---- a copy ----
+
+void Keepers::switch_off_copy_of(const std::string& name) {
+  if (copy_ != nullptr && copy_->machine().name() == name) copy_->machine().switch_off();
+}
 
 void Keepers::bring_copy() {
   if (scene_.calm) return;

@@ -51,6 +51,7 @@ class Keepers {
   void remove_off(Ward& ward);
   void say_off(Ward& ward);
   void come_back(Ward& ward);
+  void switch_off_copy_of(const std::string& name);
   void paste_again(Ward& ward);
   std::optional<std::string> draw_token();
   void bring_copy();

@@ -160,18 +160,21 @@ void PilotDesk::take(const Result<std::vector<Pilot>>& listed) {
 
 // They are made, whether the server is there to hear what came of them or not.
 void PilotDesk::send(const std::vector<PilotKeeper::Request>& requests) {
-  scene_.queue.after(up_to(kSlurmTakes), [this, requests, life = life_] {
-    std::vector<PilotKeeper::Answer> answers;
-    for (const auto& request : requests) answers.push_back(tell(request));
-    if (life != life_) return;
-    later(up_to(kSlurmTakes), [this, answers] {
-      keeper_->hear(answers);
-      if (keeper_->settings()) look_in(std::min(settings_.look_every, kSoon));
-    });
-  });
+  scene_.queue.after(up_to(kSlurmTakes),
+                     [this, requests, draining = slurm_.draining(), life = life_] {
+                       std::vector<PilotKeeper::Answer> answers;
+                       for (const auto& request : requests)
+                         answers.push_back(tell(request, draining));
+                       if (life != life_) return;
+                       later(up_to(kSlurmTakes), [this, answers] {
+                         keeper_->hear(answers);
+                         if (keeper_->settings()) look_in(std::min(settings_.look_every, kSoon));
+                       });
+                     });
 }
 
-PilotKeeper::Answer PilotDesk::tell(const PilotKeeper::Request& request) {
+PilotKeeper::Answer PilotDesk::tell(const PilotKeeper::Request& request,
+                                    const std::set<std::uint64_t>& draining) {
   PilotKeeper::Answer answer{request.invitation.value_or(0), {}};
   if (!request.invitation) {
     if (auto back = slurm_.give_back(request.job); !back) answer.error = back.error();
@@ -180,7 +183,7 @@ PilotKeeper::Answer PilotDesk::tell(const PilotKeeper::Request& request) {
   const auto asked = slurm_.ask(request.name, *request.invitation, request.script,
                                 WallTime{scene_.queue.now().time_since_epoch()});
   if (!asked) answer.error = asked.error();
-  const auto alive = slurm_.alive();
+  const auto alive = slurm_.alive(draining);
   if (controller_ != nullptr && alive > settings_.nodes_max)
     scene_.ledger.wrong(scene_.queue.now(), fmt::format("{} pilots are there, of {} that may be",
                                                         alive, settings_.nodes_max));

@@ -32,7 +32,9 @@ class PilotDesk {
   void look();
   void take(const Result<std::vector<Pilot>>& listed);
   void send(const std::vector<PilotKeeper::Request>& requests);
-  PilotKeeper::Answer tell(const PilotKeeper::Request& request);
+  // `draining`: as FaultySlurm said when the request was made.
+  PilotKeeper::Answer tell(const PilotKeeper::Request& request,
+                           const std::set<std::uint64_t>& draining);
   void look_in(Duration span);
   void change_mind();
   void check_waiting();

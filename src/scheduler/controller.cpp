@@ -577,8 +577,9 @@ Drains& Controller::drains() { return impl_->drains; }
 
 void Controller::node_left(std::string_view name) {
   const Node* node = impl_->state.find_node(name);
-  if (node == nullptr || !impl_->retiring) return;
-  impl_->retiring->left(*node, impl_->clock.now());
+  if (node == nullptr) return;
+  impl_->engine.left(name);
+  if (impl_->retiring) impl_->retiring->left(*node, impl_->clock.now());
   if (impl_->wake) impl_->wake();
 }
 

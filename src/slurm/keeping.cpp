@@ -59,8 +59,10 @@ class Keeping {
     if (it_.leaving) return std::move(actions_);
     const std::uint32_t wanted = pilots_wanted(it_.demand, it_.settings);
     const auto coming = static_cast<std::uint32_t>(std::ranges::count_if(it_.pilots, comes));
-    if (wanted > coming) ask(wanted - coming);
-    if (wanted < coming) take_back(coming - wanted);
+    const auto has = static_cast<std::uint32_t>(std::ranges::count_if(it_.pilots, stays));
+    const auto most = it_.settings.nodes_max;
+    if (wanted > coming) ask(std::min(wanted - coming, most - std::min(has, most)));
+    take_back(std::max(coming - std::min(wanted, coming), has - std::min(most, has)));
     give_back_idle();
     return std::move(actions_);
   }
@@ -92,9 +94,6 @@ class Keeping {
   void give_back(const KnownPilot& known) { actions_.emplace_back(GiveBack{known.pilot->job}); }
 
   void ask(std::uint32_t count) {
-    const auto has = static_cast<std::uint32_t>(std::ranges::count_if(it_.pilots, stays));
-    const auto room = it_.settings.nodes_max - std::min(has, it_.settings.nodes_max);
-    count = std::min(count, room);
     if (count > 0 && it_.may_ask) actions_.emplace_back(AskFor{count});
   }
 

@@ -34,6 +34,7 @@ class Between : public Engine {
     }
     inner_->act(state, heard);
   }
+  void left(std::string_view node) override { inner_->left(node); }
   void on_news(std::function<void()> wake) override { inner_->on_news(std::move(wake)); }
 
  protected:

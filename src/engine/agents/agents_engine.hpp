@@ -82,6 +82,7 @@ class AgentsEngine final : public Engine, public ServerEnd {
   Observed observe() override;
   void committed() override;
   void act(const State& state, std::span<const JobId> jobs) override;
+  void left(std::string_view name) override;
   void on_news(std::function<void()> wake) override { wake_ = std::move(wake); }
 
   // ---- ServerEnd ----

@@ -157,14 +157,26 @@ void AgentsEngine::leave(NodeView& node) {
   const Time now = clock_.now();
   node.session.reset();
   node.outbox = {};
-  if (node.up) node.down_at = now + options_.down_after;
   if (node.spec.lease) node.lost_at = now + lost_after(*node.spec.lease);
+  if (node.left)
+    count_down(node);
+  else if (node.up)
+    node.down_at = now + options_.down_after;
+  set_timer(node);
+}
+
+void AgentsEngine::left(std::string_view name) {
+  const auto found = names_.find(name);
+  if (found == names_.end()) return;
+  NodeView& node = nodes_[found->second.value];
+  node.left = true;
+  if (!node.session) count_down(node);
   set_timer(node);
 }
 
 void AgentsEngine::count_down(NodeView& node) {
   node.down_at.reset();
-  node.up = false;
+  if (!std::exchange(node.up, false)) return;
   tell(NodeDown{node.id});
   const auto seats = node.seats;
   for (const ProcessKey& key : seats) reconcile(node, key);
@@ -214,6 +226,7 @@ void AgentsEngine::greet(const AgentFrame& frame, const Hello& hello) {
   if (is_taken(node, hello.node)) return turn_away(node, session);
   // What a plan seats there until the journal says so, it means for the machine before.
   node.unsaid = node.unsaid || is_another(node.spec, hello.node);
+  node.left = false;
   node.last_session = session;
   if (node.session) {
     spdlog::warn("Another agent for node {} has connected: the one before is not heard any more.",

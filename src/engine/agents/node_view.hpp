@@ -39,6 +39,7 @@ struct NodeView {
   std::optional<Session> session;  // set once its agent said Hello
   Session last_session;            // that ever did
   Session turned_away;             // the last that another machine of its name opened
+  bool left = false;       // it is not to come back as it is: it counts as down without a session
   bool unsaid = false;     // it is another machine than the journal says: nothing is started there
   Duration clock_ahead{};  // of the agent, when its newest frame came
   Outbox<ServerMessage> outbox;
