@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 constexpr Duration kSlurmTakes = 2s;  // for a command, at most
 constexpr Duration kSoon = 1s;
 constexpr Duration kMindLasts = 5min;
-constexpr Duration kCalmLimitAfter = 10min, kCalmLimit = 2h;
+constexpr Duration kCalmLimitAfter = 10min, kCalmLimit = 24h * 30;
 constexpr Duration kCalmNodesAfter = 1h;
 constexpr std::uint32_t kCalmNodesMore = 8;
 constexpr std::string_view kRack = "slurm";  // of pilots

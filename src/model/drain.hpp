@@ -20,6 +20,9 @@ struct DrainOrder {
   std::optional<WallTime> until = {};   // the jobs that are there still are stopped then
   std::optional<Duration> within = {};  // the same, so long after it begins
   bool keeps = false;                   // nothing new starts; what runs there stays
+  // Of the node's time: each of its kind has such a limit. A job that goes on from what it saved starts there
+  // before it, though it needs longer.
+  bool limit = false;
   friend bool operator==(const DrainOrder&, const DrainOrder&) = default;
 };
 

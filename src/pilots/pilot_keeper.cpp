@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "estimate/remaining.hpp"
 #include "plan/draining.hpp"
 
 namespace paceline {
@@ -53,11 +54,11 @@ bool has_workers(const State& state, const std::string& name) {
 
 Principal by_slurm() { return {.user = "slurm", .roles = {Role::operator_}}; }
 
-std::string ago(Duration span) {
+std::string in_words(Duration span) {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(span).count();
-  if (seconds < 120) return fmt::format("{} s ago", std::max<std::int64_t>(seconds, 0));
-  if (seconds < 7200) return fmt::format("{} min ago", seconds / 60);
-  return fmt::format("{} h ago", seconds / 3600);
+  if (seconds < 120) return fmt::format("{} s", std::max<std::int64_t>(seconds, 0));
+  if (seconds < 7200) return fmt::format("{} min", seconds / 60);
+  return fmt::format("{} h", seconds / 3600);
 }
 
 std::string sentences(const Error& error) {
@@ -106,6 +107,15 @@ std::vector<std::string> PilotKeeper::why(const Job& job) const {
         starts_with(job), settings_->nodes_max, slots_at_most(piece_of(job))));
     return lines;
   }
+  if (outlasts_nodes(job)) {
+    lines.push_back(
+        fmt::format("It needs about {} more, and Slurm's nodes take jobs that are over within {}: "
+                    "'paceline slurm connect "
+                    "--time' asks for longer ones. A job that saves goes on from node to node, "
+                    "however long it is.",
+                    in_words(*remaining(job, clock_.now())), in_words(lasts(*settings_))));
+    return lines;
+  }
   std::vector<const KnownPilot*> waiting;
   for (const auto& known : pilots_) {
     if (known.node && known.node->up) continue;
@@ -116,8 +126,8 @@ std::vector<std::string> PilotKeeper::why(const Job& job) const {
   }
   if (!waiting.empty()) {
     const auto& first = *waiting.front();
-    lines.push_back(fmt::format("{} more node{} asked of Slurm {} (job {}{}).", waiting.size(),
-                                waiting.size() == 1 ? " was" : "s were", ago(first.asked_for),
+    lines.push_back(fmt::format("{} more node{} asked of Slurm {} ago (job {}{}).", waiting.size(),
+                                waiting.size() == 1 ? " was" : "s were", in_words(first.asked_for),
                                 first.pilot->job,
                                 first.pilot->reason.empty() ? "" : ", " + first.pilot->reason));
   }
@@ -237,6 +247,13 @@ bool PilotKeeper::may_ever_start(const Job& job) const {
   return starts_with(job) <= slots_at_most(piece_of(job));
 }
 
+// As far as its length is known.
+bool PilotKeeper::outlasts_nodes(const Job& job) const {
+  if (job.checkpoint) return false;
+  const auto left = remaining(job, clock_.now());
+  return left && *left > lasts(*settings_);
+}
+
 Demand PilotKeeper::demand() const {
   Demand demand{.there = slots_there(1)};
   std::uint64_t short_of = 0;  // of slots that are pieces for the job
@@ -245,7 +262,7 @@ Demand PilotKeeper::demand() const {
   std::map<std::uint64_t, std::uint64_t> fitting;  // slots, by piece
   const auto add = [&](const Job& job) {
     const auto now = job.planned_workers();
-    if (now == 0 && (job.held || !may_ever_start(job))) return;
+    if (now == 0 && (job.held || !may_ever_start(job) || outlasts_nodes(job))) return;
     const auto needed = now > 0 ? now : job.range.want;
     if (const auto piece = piece_of(job); now == 0 && piece > 1) {
       const auto [known, fresh] = fitting.try_emplace(piece, 0);
@@ -305,7 +322,8 @@ void PilotKeeper::ask_for(std::uint32_t count, std::vector<Request>& requests) {
 void PilotKeeper::drain(const DrainPilot& order) {
   const auto now = controller_.wall();
   DrainOrder said{.reason = order.why};
-  if (order.begins_in > Duration{}) said.from = now + order.begins_in;
+  said.limit = order.begins_in > Duration{};
+  if (said.limit) said.from = now + order.begins_in;
   if (order.ends_in) said.until = now + *order.ends_in;
   if (!order.ends_in && order.begins_in == Duration{})
     grow_again_at_ = clock_.now() + settings_->idle * kGrowAgainAfterIdles;

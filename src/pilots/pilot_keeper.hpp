@@ -109,6 +109,7 @@ class PilotKeeper {
   [[nodiscard]] bool is_elastic() const;
   [[nodiscard]] std::uint64_t starts_with(const Job& job) const;
   [[nodiscard]] bool may_ever_start(const Job& job) const;
+  [[nodiscard]] bool outlasts_nodes(const Job& job) const;
   // In pieces of so many slots, each on one node.
   [[nodiscard]] std::uint64_t slots_at_most(std::uint64_t piece) const;
   [[nodiscard]] std::uint64_t slots_there(std::uint64_t piece) const;

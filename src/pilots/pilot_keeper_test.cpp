@@ -11,14 +11,22 @@
 namespace paceline {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // Workers start at once, and end when the test says so.
 class PilotsEngine final : public testing::ObedientEngine {
+ public:
+  void left(std::string_view node) override { left_.emplace_back(node); }
+  [[nodiscard]] const std::vector<std::string>& those_that_left() const { return left_; }
+
  protected:
   void end(const ProcessKey&, const Stop&) override {}
+
+ private:
+  std::vector<std::string> left_;
 };
 
 class PilotKeeperTest : public ::testing::Test {
@@ -64,13 +72,15 @@ class PilotKeeperTest : public ::testing::Test {
     engine_.tell(NodeUp{NodeId{nodes_++}, node});
     step_all();
   }
-  JobId submit(std::int32_t workers, std::int32_t slots_each = 1) {
+  JobId submit(std::int32_t workers, std::int32_t slots_each = 1,
+               std::optional<Duration> expected = {}) {
     JobSpec spec;
     spec.name = fmt::format("job-{}", ++jobs_);
     spec.uid = 1000;
     spec.user = "ann";
     spec.workers = {workers, workers, workers};
     spec.slots_per_worker = slots_each;
+    spec.expected_duration = expected;
     JobId id;
     controller_->submit({spec, LaunchSpec{{"true"}, false, "", {}, "/", 022}, spec.name},
                         [&](const Result<JobId>& given) {
@@ -183,6 +193,7 @@ TEST_F(PilotKeeperTest, ANodeStaysInTheBookUntilTheJournalKnowsThatItsWorkersAre
   lose_workers(job);
   look({cancelled(pilot)});
   EXPECT_FALSE(book_.known(name, 1));
+  EXPECT_THAT(engine_.those_that_left(), ElementsAre(name));
   EXPECT_FALSE(book_.invitations().contains(pilot.invitation));
 }
 
@@ -205,6 +216,31 @@ TEST_F(PilotKeeperTest, APilotThatNeverJoinedIsAProblemAndOneThatDidIsNone) {
   ASSERT_TRUE(book_.remove(pilot_node("n1", second.job), controller_->wall()));
   look({cancelled(second)});
   EXPECT_EQ(keeper_->problem(), "") << "somebody removed its node";
+}
+
+TEST_F(PilotKeeperTest, AJobThatNeedsLongerThanNodesLastIsAskedForNoneUntilItSaves) {
+  settings_.time = std::chrono::hours{2};
+  open();
+  const JobId job = submit(2, 1, std::chrono::hours{3});
+  EXPECT_THAT(look({}).requests, IsEmpty());
+  EXPECT_THAT(
+      keeper_->why(controller_->state().job(job)),
+      ElementsAre(AllOf(HasSubstr("about 3 h"), HasSubstr("within 105 min"), HasSubstr("--time"))));
+  settings_.time = std::chrono::hours{4};
+  open();
+  EXPECT_EQ(look({}).requests.size(), 1U);
+  EXPECT_THAT(keeper_->why(controller_->state().job(job)), IsEmpty());
+}
+
+TEST_F(PilotKeeperTest, APilotsLimitIsAnnouncedAsOne) {
+  submit(2);
+  Pilot pilot = brings(look({}).requests.at(0), 2);
+  pilot.time_left = std::chrono::hours{1};
+  look({pilot});
+  const Node& node = *controller_->state().find_node(pilot_node("n1", pilot.job));
+  ASSERT_TRUE(node.drain);
+  EXPECT_FALSE(node.drains());
+  EXPECT_TRUE(node.drain->order.limit);
 }
 
 TEST_F(PilotKeeperTest, WhatSlurmDoesNotAnswerIsToldAndChangesNothing) {

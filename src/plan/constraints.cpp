@@ -202,6 +202,7 @@ std::optional<std::string> Constraints::broken_account(const Node& node) const {
 std::optional<std::string> Constraints::broken_drain(const Node& node) const {
   if (!likely_end_ || !node.drain || node.drains()) return std::nullopt;
   if (*likely_end_ <= standing_.state().drain_begins(node)) return std::nullopt;
+  if (node.drain->order.limit && job_.checkpoint) return std::nullopt;
   return fmt::format("needs longer than until the drain of node {}", node.spec.name);
 }
 

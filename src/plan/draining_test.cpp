@@ -228,6 +228,18 @@ TEST_F(Draining, NoJobComesThatWouldOutlastTheAnnouncement) {
   EXPECT_THROW(world.start(unknown, 4), std::invalid_argument) << "there is no room";
 }
 
+// Of seed 20032442: as each node of Slurm's has its limit, a job that needs longer would start on none.
+TEST_F(Draining, OneThatSavedStartsBeforeTheLimitOfItsNodeThoughItNeedsLonger) {
+  const Time at = world.now() + span("1h");
+  const JobId job = saved("1 expect=2h", 1);
+  world.ended(job, {Cause::node_lost, {}, 0, "off", world.now()});
+  drain("cpu-0", {.from = WallTime{at.time_since_epoch()}, .limit = true});
+  drain("cpu-1", {.from = WallTime{at.time_since_epoch()}, .limit = true});
+  EXPECT_THROW(world.run("1 expect=2h", 1), std::invalid_argument) << "it never saved";
+  world.start(job, 1);
+  EXPECT_EQ(world.job(job).state, JobState::starting);
+}
+
 TEST_F(Draining, OverARestartOfItsAgentAndItsRetirementItStays) {
   drain("cpu-0");
   world.node_down("cpu-0");

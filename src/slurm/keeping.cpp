@@ -39,11 +39,15 @@ std::string how_it_ended(const KnownPilot& known) {
   return fmt::format("job {}, {}, {}", pilot.job, pilot.slurm_state, pilot.reason);
 }
 
-// A job that needs longer than a pilot lasts is not put there, and what is there can leave.
+Duration drains_before(const PilotSettings& settings) {
+  return std::min(kDrainsBefore, settings.time / kDrainsBeforePart);
+}
+
+// A job that needs longer is not put there, unless it goes on elsewhere from what it saved; what is there can leave.
 std::optional<DrainPilot> before_the_limit(const KnownPilot& known, const PilotSettings& settings) {
   const auto& left = known.pilot->time_left;
   if (!left || known.node->draining || known.pilot->state != PilotState::running) return {};
-  const auto begins = std::min(kDrainsBefore, settings.time / kDrainsBeforePart);
+  const auto begins = drains_before(settings);
   const auto ends = std::min(kEmptyBefore, settings.time / kEmptyBeforePart);
   return DrainPilot{known.node->name,
                     fmt::format("Slurm's time limit of pilot job {}", known.pilot->job),
@@ -132,6 +136,8 @@ class Keeping {
 };
 
 }  // namespace
+
+Duration lasts(const PilotSettings& settings) { return settings.time - drains_before(settings); }
 
 std::uint32_t pilots_wanted(const Demand& demand, const PilotSettings& settings) {
   if (demand.wanted <= demand.there) return 0;

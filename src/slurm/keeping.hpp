@@ -17,7 +17,8 @@ namespace paceline {
 // What waits and runs, in slots.
 struct Demand {
   // Of jobs that are not over and not held: what those that run have and those that wait ask for. A job
-  // whose smallest size is beyond what all pilots together bring is not counted while it waits.
+  // whose smallest size is beyond what all pilots together bring, or that needs longer than they last, is not
+  // counted while it waits.
   std::uint64_t needed = 0;
   std::uint64_t wanted = 0;  // the same, with what jobs that grow by themselves could use besides
   std::uint64_t there = 0;   // of nodes that start jobs, pilots' and others
@@ -83,6 +84,9 @@ inline constexpr Duration kDrainsBefore = std::chrono::minutes{15},
 inline constexpr int kDrainsBeforePart = 3, kEmptyBeforePart = 6;
 // What jobs get to leave the pilots in after 'slurm disconnect'.
 inline constexpr Duration kLeavesWithin = std::chrono::minutes{2};
+
+// How long jobs start on a pilot's node: until it drains before its limit.
+Duration lasts(const PilotSettings& settings);
 
 // How many pilots there should be beside the nodes that are there and those that come.
 std::uint32_t pilots_wanted(const Demand& demand, const PilotSettings& settings);

@@ -64,6 +64,14 @@ TEST(Keeping, NeverMoreThanTheBound) {
               IsEmpty());
 }
 
+// Of seed 20029681: somebody undrains a node while another is asked for in its stead.
+TEST(Keeping, WhatWaitsBeyondTheBoundIsTakenBack) {
+  EXPECT_THAT(reconcile({.settings = kFour,
+                         .demand = {.wanted = 100, .there = 12},
+                         .pilots = {running(1), running(2), running(3), pending(7), pending(8)}}),
+              ElementsAre(VariantWith<GiveBack>(GiveBack{8})));
+}
+
 TEST(Keeping, AnotherIsAskedForBeforeOneDrainsAway) {
   auto leaving =
       running(1, {.name = "n1", .up = true, .draining = true, .begun = true, .busy = true});

@@ -62,9 +62,9 @@ void describe(Fields& fields, FieldsOf<Fields, Principal>& principal) {
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, DrainOrder>& order) {
-  auto& [reason, from, until, within, keeps] = order;
+  auto& [reason, from, until, within, keeps, limit] = order;
   fields("reason", reason)("from", from)("until", until)("within_seconds", within);
-  fields.unless(false, "keeps", keeps);
+  fields.unless(false, "keeps", keeps).unless(false, "limit", limit);
 }
 
 template <class Fields>

@@ -237,8 +237,8 @@ inline void randomize(Rng& rng, Principal& value) {
   randomize_all(rng, user, uid, roles, known_by);
 }
 inline void randomize(Rng& rng, DrainOrder& value) {
-  auto& [reason, from, until, within, keeps] = value;
-  randomize_all(rng, reason, from, until, within, keeps);
+  auto& [reason, from, until, within, keeps, limit] = value;
+  randomize_all(rng, reason, from, until, within, keeps, limit);
 }
 inline void randomize(Rng& rng, Drain& value) {
   auto& [order, by, begun_at] = value;

@@ -54,10 +54,16 @@ TEST(Faults, LoseNothingAndStartNothingTwice) {
 //   20000287: a checkpoint's node retires while its job waits for it to be sent
 //   20003138: a checkpoint on the only node, which others join while no job changes
 //   20012393: a node that retires by a commit in doubt, and joins anew before that is known
+//   20012415: a pilot ends, and a gang is to begin there once the one before has left a machine that is away
+//   20022013: a job starts on a node that left, as of a server that is always down again after a moment
+//   20028447: a machine is said to be off, and a copy of it runs
+//   20029681: a pilot's node is undrained while another one is asked for
+//   20030179: a pilot stands whose agent is kept out by its clock
 TEST(Faults, OfSeedsThatFoundSomethingAreSurvived) {
   const LogTap quiet;
   for (const std::uint64_t seed :
-       {4687U, 6202U, 424604U, 554683U, 9218127U, 9227247U, 20000287U, 20003138U, 20012393U}) {
+       {4687U, 6202U, 424604U, 554683U, 9218127U, 9227247U, 20000287U, 20003138U, 20012393U,
+        20012415U, 20022013U, 20028447U, 20029681U, 20030179U}) {
     FaultOptions options;
     options.seed = seed;
     for (const auto& fault : run_fault_seed(options, fault_kit()).faults)

@@ -1483,6 +1483,40 @@ TEST_F(LostNodeTest, ItsWorkersAreLostAtOnceWhereItsOperatorSaysThatItIsOff) {
   EXPECT_EQ(host(1).count<Kill>(), 2U) << "it wasn't, and is back";
 }
 
+TEST_F(LostNodeTest, OneThatLeftCountsAsDownAtOnce) {
+  const std::string name = host(1).node.name;
+  const auto is_up = [this] { return world.state().nodes()[1].up; };
+  disconnect(1);
+  ASSERT_TRUE(is_up()) << "it may be back in a moment";
+  engine->left(name);
+  run_until_quiet();
+  EXPECT_FALSE(is_up());
+  connect(1);
+  EXPECT_TRUE(is_up()) << "it joined anew";
+  disconnect(1);
+  EXPECT_TRUE(is_up());
+  connect(1);
+  engine->left(name);
+  run_until_quiet();
+  EXPECT_TRUE(is_up()) << "its connection has yet to end";
+  disconnect(1);
+  EXPECT_FALSE(is_up());
+  engine->left(name);
+  engine->left("nobody");
+  run_until_quiet();
+  EXPECT_EQ(told_of<NodeDown>().size(), 2U);
+}
+
+// Of seed 20022013: what a server that is always down again after a moment starts there, nobody ever hears of.
+TEST_F(LostNodeTest, OneThatLeftIsDownForAServerThatStartsAnewBeforeAnythingIsDecided) {
+  disconnect(1);
+  restart_server();
+  ASSERT_TRUE(world.state().nodes()[1].up);
+  engine->left(host(1).node.name);
+  run_until_quiet();
+  EXPECT_FALSE(world.state().nodes()[1].up);
+}
+
 TEST_F(LostNodeTest, AWorkerNeverSentToANodeThatIsDownIsNotWaitedFor) {
   const JobId job = world.submit("4");
   engine->disconnected(machines[1].session);
