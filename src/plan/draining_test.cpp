@@ -228,7 +228,7 @@ TEST_F(Draining, NoJobComesThatWouldOutlastTheAnnouncement) {
   EXPECT_THROW(world.start(unknown, 4), std::invalid_argument) << "there is no room";
 }
 
-// Of seed 20032442: as each node of Slurm's has its limit, a job that needs longer would start on none.
+// Of seed 20032442: as each node of its kind has a limit, a job that needs longer would start on none.
 TEST_F(Draining, OneThatSavedStartsBeforeTheLimitOfItsNodeThoughItNeedsLonger) {
   const Time at = world.now() + span("1h");
   const JobId job = saved("1 expect=2h", 1);
