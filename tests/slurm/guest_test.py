@@ -91,6 +91,14 @@ class GuestTest(Guest):
         self.call("cancel", str(waiting))
         self.until(lambda: not self.cluster.pilots(), "a pilot that nobody needs is not taken back")
 
+    def test_a_job_that_needs_longer_than_a_node_lasts_is_told_what_helps(self):
+        self.connect("--time", "2m", "--nodes-max", "1")
+        job = self.submit("--slots", "4", "--expect", "1h", "--", "sleep", "1")
+        self.until(lambda: "It needs about 60 min more, and Slurm's nodes take jobs that are over within 80 s" in self.why(job), "why does not tell")
+        self.until(lambda: not self.cluster.pilots(), "a node was asked for that the job can't start on")
+        self.connect("--time", "2h", "--nodes-max", "1")
+        self.until(lambda: self.job(job)["state"] == "COMPLETED", "the job does not start")
+
     def test_what_slurm_refuses_is_one_sentence(self):
         for words, said in ((("--partition", "nowhere"), "Slurm refuses such a pilot: "), (("--gres", "gpu:9"), "Slurm refuses such a pilot: "),
                             (("--partition", "closed"), "Slurm refuses such a pilot: "), (("--partition", "a b"), "no word of Slurm's"),
