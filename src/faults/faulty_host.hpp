@@ -80,6 +80,9 @@ class FaultyHost final : public agent::Host {
   void calm();
 
   [[nodiscard]] std::size_t claim_count() const { return workers_.size(); }
+  void each_claimed(const std::function<void(const ProcessKey&)>& visit) const {
+    for (const auto& [key, worker] : workers_) visit(key);
+  }
   [[nodiscard]] int boots() const { return boots_; }
   // Somebody is alive there.
   [[nodiscard]] bool has_workers() const;

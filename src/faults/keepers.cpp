@@ -121,7 +121,14 @@ void Keepers::come_back(Ward& ward) {
 // ---- a copy ----
 
 void Keepers::switch_off_copy_of(const std::string& name) {
-  if (copy_ != nullptr && copy_->machine().name() == name) copy_->machine().switch_off();
+  if (copy_ != nullptr && copy_->machine().name() == name) switch_off_copy();
+}
+
+// Nobody reads what its workers wrote there.
+void Keepers::switch_off_copy() {
+  FaultyMachine& machine = copy_->machine();
+  machine.host().each_claimed([&](const ProcessKey& worker) { scene_.ledger.unread(worker); });
+  machine.switch_off();
 }
 
 void Keepers::bring_copy() {
@@ -136,7 +143,7 @@ void Keepers::bring_copy() {
 }
 
 void Keepers::take_copy() {
-  copy_->machine().switch_off();
+  switch_off_copy();
   if (!scene_.calm) scene_.queue.after(up_to(kCopyIsAway), [this] { bring_copy(); });
 }
 
@@ -147,13 +154,13 @@ void Keepers::watch_first() {
   const bool cut_off = !wards_.front().joiner.serves() && first.host().has_workers();
   if (!cut_off) return cut_off_since_.reset();
   if (!cut_off_since_) cut_off_since_ = scene_.queue.now();
-  if (scene_.queue.now() - *cut_off_since_ > kCutOffMax) copy_->machine().switch_off();
+  if (scene_.queue.now() - *cut_off_since_ > kCutOffMax) switch_off_copy();
 }
 
 // ---- at the end ----
 
 void Keepers::calm() {
-  if (copy_ != nullptr) copy_->machine().switch_off();
+  if (copy_ != nullptr) switch_off_copy();
 }
 
 bool Keepers::done() const {

@@ -52,6 +52,7 @@ class Keepers {
   void say_off(Ward& ward);
   void come_back(Ward& ward);
   void switch_off_copy_of(const std::string& name);
+  void switch_off_copy();
   void paste_again(Ward& ward);
   std::optional<std::string> draw_token();
   void bring_copy();

@@ -73,6 +73,8 @@ class Ledger {
   void reported(const WorkerReport& report) { oracle_.wrote(report); }
   void saved(const CheckpointSeen& checkpoint) { oracle_.saved(checkpoint); }
   void published(const ModelSeen& model) { oracle_.published(model); }
+  // Its machine is gone with its log.
+  void unread(const ProcessKey& worker) { oracle_.unread(worker); }
   // Its machine could not start it; told before it ends.
   void refused(const ProcessKey& worker);
   // As PortWatch says of them.

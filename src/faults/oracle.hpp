@@ -50,6 +50,8 @@ class Oracle {
   void wrote(const WorkerReport& report);
   void saved(const CheckpointSeen& checkpoint);
   void published(const ModelSeen& model);
+  // Nobody will read what the worker wrote.
+  void unread(const ProcessKey& worker) { unread_.insert(worker); }
   // An agent sent it. Told of again and again, as frames are sent again.
   void told(const AgentFrame& frame);
   // The server says that everything up to `number` is durable.
@@ -147,7 +149,7 @@ class Oracle {
 
   Wrong wrong_;
   std::map<ProcessKey, WorkerGone> ends_;  // on the machines
-  std::set<ProcessKey> disturbed_;
+  std::set<ProcessKey> disturbed_, unread_;
   std::map<ProcessKey, Ending> endings_;  // in the journal
   std::map<JobId, Course> courses_;
   std::set<ProcessKey> members_;                      // that were ever in a current gang

@@ -45,7 +45,7 @@ void Oracle::check_written(const MetricPoint& point) {
 // machine's.
 bool Oracle::was_heard_out(const ProcessKey& worker, const Ending& ending) const {
   const auto end = ends_.find(worker);
-  if (end == ends_.end()) return false;
+  if (end == ends_.end() || unread_.contains(worker)) return false;
   return ending.cause != Cause::node_lost ||
          (end->second.cause == Cause::node_lost && end->second.message == ending.message);
 }

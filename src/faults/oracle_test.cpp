@@ -301,6 +301,16 @@ TEST_F(OracleTest, SeesWhatIsMissingOnceAWorkerWasHeardOut) {
                           HasSubstr("was written and is not stored")));
 }
 
+TEST_F(OracleTest, MissesNothingThatIsGoneWithItsMachine) {
+  write(1, 0.5);
+  dies(Cause::exited, 0);
+  oracle.unread(key());
+  world.ended(job, ending("0"));
+  commit();
+  oracle.at_rest();
+  EXPECT_THAT(faults, IsEmpty());
+}
+
 TEST_F(OracleTest, LetsAsManyReportsBeMissingAsTheServerPassedOver) {
   oracle.passes_over();
   oracle.passed_over(job, 1);
