@@ -21,6 +21,8 @@ using Pages = NodeBook::Pages;
 constexpr std::size_t kUserBytesMax = 256;
 constexpr std::size_t kIdBytesMax = 63;
 constexpr std::size_t kBootBytesMax = 256;
+constexpr std::size_t kOffByBytesMax =
+    4 * NodeBook::kOffByMax;  // cut in a character, that one is written as another
 constexpr auto kIdMax = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint64_t kSerialMax = std::numeric_limits<std::int64_t>::max();
 
@@ -52,7 +54,8 @@ Result<JoinedNode> read_joined_node(const Json& json) {
   reader.text("id", node.as.id, kIdBytesMax).text("machine", node.as.machine, kMachineMax);
   reader.text("key", node.as.key, kDigestBytes).whole("serial", node.serial, 1, kSerialMax);
   reader.whole("invitation", node.invitation, 1, kIdMax).time("joined_at", joined_at);
-  reader.time("removed_at", node.removed_at).text("boot", node.boot, kBootBytesMax);
+  reader.time("removed_at", node.removed_at).text("off_by", node.off_by, kOffByBytesMax);
+  reader.text("boot", node.boot, kBootBytesMax);
   read_place(reader, node.place);
   if (auto read = reader.finish(); !read) return fail(std::move(read.error()));
   node.joined_at = *joined_at;
@@ -72,6 +75,7 @@ void write(JsonWriter& json, const JoinedNode& node) {
   json.field("key", node.as.key).field("serial", node.serial);
   json.field("invitation", node.invitation).field("joined_at", node.joined_at);
   json.field("removed_at", node.removed_at).field("boot", node.boot);
+  if (!node.off_by.empty()) json.field("off_by", node.off_by);
   write_place(json, node.place);
   json.end_object();
 }

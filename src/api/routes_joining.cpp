@@ -188,7 +188,8 @@ Result<std::string> join(const ApiContext& context, const HttpRequest& request) 
     answer = std::move(*issued);
     return {};
   };
-  const auto serial = reception_of(**server).join({to_hex(token->digest()), newcomer, now}, make);
+  const auto serial =
+      reception_of(**server).join({to_hex(token->digest()), newcomer, now}, context.state(), make);
   if (!serial) return fail(serial.error());
   context.controller.node_joined(newcomer.id);
   spdlog::info("Node {} joined from {} (identity {}, invitation {}, version {}).", newcomer.id,

@@ -41,6 +41,7 @@
 #include "http/socket_listener.hpp"
 #include "http/tcp_socket.hpp"
 #include "http/unix_dialer.hpp"
+#include "joining/reception.hpp"
 #include "link/agent_sessions.hpp"
 #include "messages/server_log.hpp"
 #include "policy/lua/lua_policy.hpp"
@@ -382,8 +383,8 @@ struct Box::Impl {
     api_options.remote->count_off = [this](std::string_view node, std::string_view by) {
       return engine->count_off(node, by);
     };
-    for (const auto& [id, node] : api_options.remote->nodes->nodes())
-      if (node.removed_at) controller->node_left(id);
+    Reception({.book = *api_options.remote->nodes, .count_off = api_options.remote->count_off})
+        .recall([this](std::string_view node) { controller->node_left(node); });
     return open_pilots(api_options);
   }
 

@@ -182,8 +182,7 @@ void FaultWorld::build_slurm() {
                              },
                              [this](const std::string& node) { return gate_->say_off(node); },
                              [this](const std::string& node) { return gate_->is_node(node); },
-                             [this](const std::string& node) { return gate_->seen(node); },
-                             [this](const std::string& node) { return gate_->is_awaited(node); }},
+                             [this](const std::string& node) { return gate_->seen(node); }},
                  Rng(pilots.rng.next()));
   pilots_.emplace(scene_, *gate_, *slurm_, pilots.settings, Rng(pilots.rng.next()));
   server_.on_coming([this] { return pilots_->coming(); });

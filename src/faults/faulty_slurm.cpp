@@ -204,14 +204,13 @@ void FaultySlurm::ended(Job& job, const std::string& how) {
   if (!again) later(job, kListsEndsMin + up_to(kListsEndsMore), [this](Job& it) { unlist(it); });
 }
 
-// From now on only an operator can say that its machine is off. Where a job awaits its turn the server keeps the
-// node until that job had it.
+// From now on only an operator can say that its machine is off.
 void FaultySlurm::unlist(Job& job) {
   job.listed = false;
   if (job.node.empty()) return;
   const bool was_told = scene_.calm && scene_.queue.now() - job.calm_from >= kListsEndsMin;
   for (const auto& node : job.nodes)
-    if (was_told && !job.lost && around_.is_node(node) && !around_.is_awaited(node))
+    if (was_told && !job.lost && around_.is_node(node))
       wrong(fmt::format("Slurm ended pilot {}, and {} is a node still", job.name, node));
   say_off(job.pilot.job);
 }

@@ -33,8 +33,6 @@ struct AroundSlurm {
   std::function<bool(const std::string& node)> is_node;
   // As the server sees it. nullptr: it is down, or knows no such node.
   std::function<const Node*(const std::string& node)> seen;
-  // A job is to go on there, as the server sees it, once its gang before has ended.
-  std::function<bool(const std::string& node)> is_awaited;
 };
 
 class FaultySlurm {

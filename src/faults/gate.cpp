@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "plan/draining.hpp"
@@ -51,8 +50,7 @@ void Gate::set_server(Controller* controller, ServerEnd* end) {
       return {};
     });
     take_certificate();
-    for (const auto& [id, node] : disk_.nodes)
-      if (node.removed_at) controller_->node_left(id);
+    reception().recall([this](std::string_view node) { controller_->node_left(node); });
   }
   for (Line& line : lines_) line.machine.link().set_server(end_ == nullptr ? nullptr : &line);
 }
@@ -153,17 +151,6 @@ const Node* Gate::seen(const std::string& node) const {
   return controller_ == nullptr ? nullptr : controller_->state().find_node(node);
 }
 
-bool Gate::is_awaited(const std::string& node) const {
-  const Node* known = seen(node);
-  if (known == nullptr) return false;
-  const auto stands = [&](const Worker& worker) { return worker.seat.node == known->id; };
-  return std::ranges::any_of(jobs_on(controller_->state(), *known), [&](JobId id) {
-    const Job& job = controller_->state().job(id);
-    return job.forming && !job.forms_in_place() &&
-           std::ranges::any_of(job.forming->workers, stands);
-  });
-}
-
 // ---- what programs ask ----
 
 std::string Gate::new_key() { return fmt::format("key-{}", ++keys_); }
@@ -208,10 +195,11 @@ Paper Gate::issue(const std::string& node, std::uint64_t serial, std::string key
 Result<Paper> Gate::take_in(const std::string& token, const Newcomer& as) {
   Paper made;
   const auto now = controller_->wall();
-  const auto serial = reception().join({token, as, now}, [&](std::uint64_t number) -> Result<void> {
-    made = issue(as.id, number, as.key);
-    return {};
-  });
+  const auto serial = reception().join({token, as, now}, controller_->state(),
+                                       [&](std::uint64_t number) -> Result<void> {
+                                         made = issue(as.id, number, as.key);
+                                         return {};
+                                       });
   if (!serial) return fail(serial.error());
   controller_->node_joined(as.id);
   watch_.joined(token, as, *serial, now);

@@ -70,8 +70,6 @@ class Gate {
   [[nodiscard]] bool is_node(const std::string& node) const;
   // As the server sees it. nullptr: it is down, or knows no such node.
   [[nodiscard]] const Node* seen(const std::string& node) const;
-  // A job is to go on there, as the server sees it, once its gang before has ended.
-  [[nodiscard]] bool is_awaited(const std::string& node) const;
 
   // ---- what programs of machines ask, over the network. It is answered later, or not at all: then
   // unavailable ----

@@ -146,16 +146,17 @@ Result<std::uint64_t> NodeBook::join(std::string_view digest, const Newcomer& ne
   return serial;
 }
 
-Result<JoinedNode> NodeBook::remove(std::string_view id, WallTime now) {
+Result<JoinedNode> NodeBook::remove(std::string_view id, WallTime now, std::string_view off_by) {
   Pages next = pages_;
   forget_past(next.nodes, now);
   const auto found = next.nodes.find(id);
-  if (found == next.nodes.end() || found->second.removed_at)
+  if (found == next.nodes.end() || (found->second.removed_at && off_by.empty()))
     return fail(ErrorCode::not_found,
                 found == next.nodes.end() ? fmt::format("No node '{}' joined this server.", id)
                                           : fmt::format("Node '{}' was removed already.", id),
                 "'paceline nodes' shows them.");
-  found->second.removed_at = now;
+  found->second.removed_at = found->second.removed_at.value_or(now);
+  found->second.off_by = off_by.substr(0, kOffByMax);
   const auto removed = found->second;
   if (auto kept = become(std::move(next)); !kept) return fail(std::move(kept.error()));
   return removed;

@@ -54,6 +54,8 @@ struct JoinedNode {
   WallTime joined_at = {};
   NodePlace place = {};
   std::optional<WallTime> removed_at = {};
+  std::string off_by =
+      {};  // of one that was removed: whose word it is that its machine is off; or nobody's
   std::string boot = {};  // KnownNode::boot
 
   friend bool operator==(const JoinedNode&, const JoinedNode&) = default;
@@ -63,6 +65,7 @@ class NodeBook {
  public:
   static constexpr std::size_t kInvitationsMax = 1'000;
   static constexpr std::size_t kNodesMax = 10'000;
+  static constexpr std::size_t kOffByMax = 256;  // bytes that are kept of JoinedNode::off_by
   // An expired invitation is told of for so long.
   static constexpr Duration kToldExpired = std::chrono::hours{24 * 7};
 
@@ -94,8 +97,9 @@ class NodeBook {
   // The same, and it is a node from now on. The same newcomer with the same key gets the same
   // number again, and uses nothing up. Errors: also storage: then it isn't one.
   Result<std::uint64_t> join(std::string_view digest, const Newcomer& newcomer, WallTime now);
-  // No identity of it is taken any more. Errors: not_found; storage.
-  Result<JoinedNode> remove(std::string_view id, WallTime now);
+  // No identity of it is taken any more. `off_by`: whose word it is that its machine is off, which may be said
+  // later, too; empty: nobody says so. Errors: not_found; storage.
+  Result<JoinedNode> remove(std::string_view id, WallTime now, std::string_view off_by = {});
 
   // It was heard from this boot of its machine. Errors: storage.
   Result<void> heard(std::string_view id, std::string_view boot);

@@ -141,6 +141,20 @@ TEST_F(NodeBookTest, OnlyWhatIsThereIsRevokedAndRemoved) {
   EXPECT_THAT(book.remove("gpu-3", kInvitedAt).error().message, HasSubstr("removed already"));
 }
 
+TEST_F(NodeBookTest, KeepsWhoSaidThatAMachineIsOffUntilAnotherJoinsByItsName) {
+  NodeBook book = joined();
+  ASSERT_TRUE(book.remove("gpu-3", kInvitedAt));
+  EXPECT_EQ(book.nodes().at("gpu-3").off_by, "");
+  const auto later = book.remove("gpu-3", kInvitedAt + kInvitedFor, "root");
+  ASSERT_TRUE(later) << "it may be said later";
+  EXPECT_EQ(later->removed_at, kInvitedAt);
+  EXPECT_EQ(open().nodes().at("gpu-3").off_by, "root");
+  ASSERT_TRUE(book.join(digest_of('a'), machine("gpu-3", '2'), kInvitedAt));
+  EXPECT_EQ(book.nodes().at("gpu-3").off_by, "");
+  ASSERT_TRUE(book.remove("gpu-3", kInvitedAt, std::string(1'000, 'x')));
+  EXPECT_EQ(book.nodes().at("gpu-3").off_by.size(), NodeBook::kOffByMax);
+}
+
 TEST_F(NodeBookTest, ForgetsWhatCanMatterNoMore) {
   NodeBook book = joined();
   ASSERT_TRUE(book.remove("gpu-3", kInvitedAt));

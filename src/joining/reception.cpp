@@ -9,14 +9,6 @@
 namespace paceline {
 namespace {
 
-// Errors: not_found, but for a node that was removed before, of whose machine more is known now.
-Result<JoinedNode> take_from_book(NodeBook& book, const Reception::Removal& removal) {
-  const auto known = book.nodes().find(removal.node);
-  if (removal.is_off && known != book.nodes().end() && known->second.removed_at)
-    return known->second;
-  return book.remove(removal.node, removal.now);
-}
-
 // What the node is heard to do shows that its machine isn't off. Errors: conflict.
 Result<void> check_off(const State& state, const std::string& id) {
   const Node* node = state.find_node(id);
@@ -25,18 +17,49 @@ Result<void> check_off(const State& state, const std::string& id) {
               "Turn it off first and wait until it counts as down; or leave out --is-off.");
 }
 
+// Those of a gang that is to start once the one before has ended did nothing yet.
+bool has_begun(const Job& job, const ProcessKey& worker) {
+  const bool waits = job.forming && !job.forms_in_place() && job.forming->rank_of(worker);
+  const Worker* found = job.find_worker(worker);
+  return !waits && found != nullptr && found->state != WorkerState::ended;
+}
+
+// Does the state not know yet that the workers on it ended, as its machine is off?
+bool has_ends_to_come(const State& state, const JoinedNode& joined) {
+  const Node* node = joined.off_by.empty() ? nullptr : state.find_node(joined.as.id);
+  return node != nullptr && std::ranges::any_of(node->slots, [&](const Slot& slot) {
+           return slot.lease && has_begun(state.job(slot.lease->worker.job), slot.lease->worker);
+         });
+}
+
 }  // namespace
 
 bool Reception::is_own(std::string_view node) const {
   return std::ranges::find(ways_.own_nodes, node) != ways_.own_nodes.end();
 }
 
-Result<std::uint64_t> Reception::join(const Joining& joining, const Issue& issue) const {
+void Reception::recall(const std::function<void(std::string_view node)>& left) const {
+  for (const auto& [id, node] : ways_.book.nodes()) {
+    if (!node.removed_at) continue;
+    left(id);
+    if (ways_.count_off && !node.off_by.empty())
+      static_cast<void>(
+          ways_.count_off(id, node.off_by));  // one that nobody ever heard has nothing to count
+  }
+}
+
+Result<std::uint64_t> Reception::join(const Joining& joining, const State& state,
+                                      const Issue& issue) const {
   const auto& [digest, as, now] = joining;
   if (is_own(as.id))
     return fail(ErrorCode::conflict,
                 fmt::format("The server's own machine is the node '{}'.", as.id),
                 "Give this machine another name: --node NAME.");
+  const auto known = ways_.book.nodes().find(as.id);
+  if (known != ways_.book.nodes().end() && has_ends_to_come(state, known->second))
+    return fail(ErrorCode::unavailable,
+                fmt::format("What ran on the node '{}' before is not counted as ended yet.", as.id),
+                "Try again in a moment.", Retry::may_help);
   const auto serial = ways_.book.may_join(digest, as, now);
   if (!serial) return serial;
   if (auto issued = issue(*serial); !issued) return fail(std::move(issued.error()));
@@ -49,7 +72,7 @@ Result<JoinedNode> Reception::remove(const Removal& removal, const State& state)
     return fail(ErrorCode::conflict, fmt::format("'{}' is the server's own machine.", id),
                 "It goes with the server: 'paceline down'.");
   if (auto ok = is_off ? check_off(state, id) : Result<void>{}; !ok) return fail(ok.error());
-  auto gone = take_from_book(ways_.book, removal);
+  auto gone = ways_.book.remove(id, now, is_off ? by : std::string());
   if (!gone) return gone;
   if (ways_.cut) ways_.cut(id);
   spdlog::info("{} removed node {}{}.", by, id, is_off ? ", whose machine is off" : "");

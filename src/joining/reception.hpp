@@ -3,7 +3,8 @@
 // the node is in the book; a node that is removed is not taken any more before its connections end.
 //
 //   const Reception reception({.book = book, .own_nodes = {"box"}, .cut = cut, .count_off = count_off});
-//   auto serial = reception.join({.digest = digest, .as = newcomer, .now = now}, issue);
+//   reception.recall([&](std::string_view node) { controller.node_left(node); });  // once, first of all
+//   auto serial = reception.join({.digest = digest, .as = newcomer, .now = now}, state, issue);
 //   auto gone = reception.remove({.node = "gpu-3", .by = "root", .is_off = true, .now = now}, state);
 #pragma once
 
@@ -40,8 +41,9 @@ class Reception {
   // Makes the certificate of the identity with this number.
   using Issue = std::function<Result<void>(std::uint64_t serial)>;
   // The number of the identity by which it is a node from now on. Errors: those of NodeBook::join() and of
-  // `issue`; conflict: the name is the server's own machine's. Then nothing is used up.
-  Result<std::uint64_t> join(const Joining& joining, const Issue& issue) const;
+  // `issue`; conflict: the name is the server's own machine's; unavailable: `state` doesn't know yet that
+  // what ran there ended as its machine was said to be off. Then nothing is used up.
+  Result<std::uint64_t> join(const Joining& joining, const State& state, const Issue& issue) const;
 
   struct Removal {
     std::string node;
@@ -49,6 +51,10 @@ class Reception {
     bool is_off = false;  // its machine is off: what ran there has ended
     WallTime now{};
   };
+  // What a server that starts anew does first, as the one before may have died before what it was told was in the
+  // journal: left(node) for each that was removed, and those of machines that are off are counted as off.
+  void recall(const std::function<void(std::string_view node)>& left) const;
+
   // It is not heard from now on. Said again with `is_off` of a node that was removed, its workers count as
   // ended. Errors: conflict: it is the server's own machine, or is up and said to be off; not_found; storage.
   Result<JoinedNode> remove(const Removal& removal, const State& state) const;

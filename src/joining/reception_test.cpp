@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "plan/apply.hpp"
+#include "support/world.hpp"
 
 namespace paceline {
 namespace {
@@ -22,9 +23,10 @@ class ReceptionTest : public ::testing::Test {
                              .expires_at = kJoinedAt + std::chrono::hours{1},
                              .uses_left = 2}));
   }
-  Result<std::uint64_t> join(std::string name) {
+  Result<std::uint64_t> join(std::string name) { return join(std::move(name), state); }
+  Result<std::uint64_t> join(std::string name, const State& seen) {
     return reception.join({kTokensDigest, {std::move(name), "", std::string(64, '1')}, kJoinedAt},
-                          [this](std::uint64_t serial) -> Result<void> {
+                          seen, [this](std::uint64_t serial) -> Result<void> {
                             if (!issues) return fail(ErrorCode::invalid, "It is no request.");
                             issued.push_back(serial);
                             return {};
@@ -119,6 +121,36 @@ TEST_F(ReceptionTest, ThatAMachineIsOffMayBeSaidLater) {
   EXPECT_TRUE(remove("gpu-3", true));
   EXPECT_THAT(done, ElementsAre("cut gpu-3", "root says gpu-3 is off"));
   EXPECT_EQ(remove("gpu-7", true).error().code, ErrorCode::not_found);
+}
+
+// A server may die before its journal has what it was told.
+TEST_F(ReceptionTest, AServerThatStartsAnewIsToldWhoLeftAndWhoIsOff) {
+  ASSERT_TRUE(join("gpu-3"));
+  ASSERT_TRUE(join("gpu-4"));
+  ASSERT_TRUE(remove("gpu-3", true));
+  done.clear();
+  reception.recall([this](std::string_view node) { done.push_back(fmt::format("{} left", node)); });
+  EXPECT_THAT(done, ElementsAre("gpu-3 left", "root says gpu-3 is off"));
+  ASSERT_TRUE(remove("gpu-4"));
+  done.clear();
+  reception.recall([this](std::string_view node) { done.push_back(fmt::format("{} left", node)); });
+  EXPECT_THAT(done, ElementsAre("gpu-3 left", "root says gpu-3 is off", "gpu-4 left"));
+}
+
+// Of seed 20053822: its agent knows nothing of what the one before started, and would start it again.
+TEST_F(ReceptionTest, NobodyJoinsInPlaceOfAMachineThatIsOffUntilWhatRanThereCountsAsEnded) {
+  testing::World world("1x2 cpu");
+  const JobId job = world.run("2", 2);
+  ASSERT_TRUE(join("cpu-0"));
+  world.node_down("cpu-0");
+  ASSERT_TRUE(reception.remove({"cpu-0", "root", true, kJoinedAt}, world.state()));
+  const auto refused = join("cpu-0", world.state());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::unavailable);
+  EXPECT_EQ(refused.error().retry, Retry::may_help);
+  EXPECT_EQ(book.invitations().at(1).uses_left, 1U);
+  world.ended(job, {Cause::node_lost, {}, 0, "off", world.now()});
+  EXPECT_EQ(*join("cpu-0", world.state()), 2U);
 }
 
 TEST_F(ReceptionTest, ANodeThatNeverCameUpHasNothingToCount) {

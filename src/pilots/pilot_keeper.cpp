@@ -37,21 +37,6 @@ std::uint64_t piece_of(const Job& job) {
 
 std::uint64_t in_pieces(std::uint64_t slots, std::uint64_t piece) { return slots / piece * piece; }
 
-// Does any stand there that has not ended, as the journal says?
-bool has_workers(const State& state, const std::string& name) {
-  const Node& node = *state.find_node(name);
-  const auto stands = [&](const Worker& worker) {
-    return worker.seat.node == node.id && !worker.ending;
-  };
-  return std::ranges::any_of(jobs_on(state, node), [&](JobId id) {
-    const Job& job = state.job(id);
-    const bool parting =
-        std::ranges::any_of(job.parting, [&](const Parting& each) { return stands(each.worker); });
-    return parting || (job.current && std::ranges::any_of(job.current->workers, stands)) ||
-           (job.forming && std::ranges::any_of(job.forming->workers, stands));
-  });
-}
-
 Principal by_slurm() { return {.user = "slurm", .roles = {Role::operator_}}; }
 
 std::string in_words(Duration span) {
@@ -342,23 +327,11 @@ void PilotKeeper::leave_to_lease(const LeaveToLease& left) {
   drain({left.node, fmt::format("Slurm lost its pilot ({})", left.why), {}, kLeavesWithin});
 }
 
-// A node that is heard has workers that may run: it is looked at again.
+// What can't be kept now is said again with the next list.
 void PilotKeeper::count_over(const CountOver& over) {
   auto& book = ways_.book;
   const auto node = node_of(over.invitation);
-  if (node) {
-    if (ways_.cut) ways_.cut(node->name);
-    remember_lost(node->name, fmt::format("It was lost with node {}: Slurm ended its pilot ({}).",
-                                          node->name, over.why));
-    // Until it counts as down nothing is to be placed there.
-    if (!node->begun)
-      controller_.drains().drain(node->name, {.reason = "Slurm ended its pilot"}, by_slurm(),
-                                 [](const Result<void>&) {});
-    if (!count_off(*node, over)) return;
-    if (auto removed = book.remove(node->name, controller_.wall()); !removed) return;
-    controller_.node_left(node->name);
-    busy_at_.erase(node->name);
-  }
+  if (node && !count_off(node->name, over)) return;
   const auto invited = book.invitations().find(over.invitation);
   const bool joined =
       node || (invited != book.invitations().end() && invited->second.uses_left == 0);
@@ -371,14 +344,18 @@ void PilotKeeper::count_over(const CountOver& over) {
     refuse_for_a_while(fmt::format("A pilot of Slurm's ended before it joined: {}.", over.why));
 }
 
-// True: nothing of any job is there. Until the journal says so the node stays in the book, by which a server
-// that starts anew knows that it is to say it again.
-bool PilotKeeper::count_off(const PilotNode& node, const CountOver& over) {
-  if (controller_.state().find_node(node.name) == nullptr) return true;
+// False: the book can't be written.
+bool PilotKeeper::count_off(const std::string& node, const CountOver& over) {
   const auto by = fmt::format("Slurm, which ended its pilot ({}),", over.why);
-  const auto off = ways_.count_off(node.name, by);
-  return !has_workers(controller_.state(), node.name) &&
-         (off || off.error().code != ErrorCode::conflict);
+  if (auto removed = ways_.book.remove(node, controller_.wall(), by); !removed) return false;
+  if (ways_.cut) ways_.cut(node);
+  remember_lost(
+      node, fmt::format("It was lost with node {}: Slurm ended its pilot ({}).", node, over.why));
+  controller_.node_left(node);
+  if (auto off = ways_.count_off(node, by); !off && off.error().code != ErrorCode::not_found)
+    spdlog::warn("What ran on node {} is not counted as ended: {}", node, off.error().message);
+  busy_at_.erase(node);
+  return true;
 }
 
 // The newest of them, for as long as this server runs.

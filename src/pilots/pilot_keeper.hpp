@@ -99,7 +99,7 @@ class PilotKeeper {
   void drain(const DrainPilot& order);
   void leave_to_lease(const LeaveToLease& left);
   void count_over(const CountOver& over);
-  bool count_off(const PilotNode& node, const CountOver& over);
+  bool count_off(const std::string& node, const CountOver& over);
   void remember_lost(const std::string& node, const std::string& how);
   void refuse_for_a_while(std::string problem);
 
