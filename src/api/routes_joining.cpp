@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -28,7 +27,6 @@ constexpr Duration kInvitedMax = std::chrono::hours{365 * 24};
 constexpr std::size_t kMachineNameMax = 63;
 constexpr std::size_t kRequestBytesMax = 4 << 10;
 constexpr std::size_t kVersionBytesMax = 64;
-constexpr Duration kKeptWithin = std::chrono::seconds{30};
 
 // What a route of machines needs of the server.
 Result<const RemoteAccess*> remote(const ApiContext& context) {
@@ -229,70 +227,13 @@ Result<std::string> take_away(const ApiContext& context, const Reception::Remova
   return json.take();
 }
 
-bool has_running_worker(const State& state, std::string_view node) {
-  const Node* found = state.find_node(node);
-  if (found == nullptr) return false;
-  const auto runs_there = [&](const Worker& worker) {
-    return worker.seat.node == found->id && worker.state == WorkerState::running;
-  };
-  return std::ranges::any_of(state.jobs(), [&](const Job& job) {
-    return job.current && std::ranges::any_of(job.current->workers, runs_there);
-  });
-}
-
-// A person's word that a machine is off is answered once what it ends is kept. Lives until it is answered.
-class OffWaiter : public std::enable_shared_from_this<OffWaiter> {
- public:
-  OffWaiter(SharedContext context, std::shared_ptr<Exchange> exchange, std::string node,
-            std::string answer)
-      : context_(std::move(context)),
-        exchange_(std::move(exchange)),
-        node_(std::move(node)),
-        answer_(std::move(answer)) {}
-
-  void wait() {
-    if (!has_running_worker(context_->state(), node_)) return exchange_->reply({.body = answer_});
-    listens_ = context_->entries.listen([self = shared_from_this()](std::span<const Entry>) {
-      if (!has_running_worker(self->context_->state(), self->node_)) self->answer();
-    });
-    exchange_->after(kKeptWithin, [self = weak_from_this()] {
-      if (const auto waiter = self.lock()) waiter->give_up();
-    });
-  }
-
- private:
-  void answer() {
-    const auto last = std::move(listens_);
-    exchange_->reply({.body = answer_});
-  }
-  void give_up() {
-    const auto last = std::move(listens_);
-    exchange_->refuse({ErrorCode::unavailable,
-                       fmt::format("Node '{}' is removed, but what ran there is not yet written "
-                                   "down as ended.",
-                                   node_),
-                       "Say it again later; the server's log tells why it can't write.",
-                       Retry::may_help});
-  }
-
-  SharedContext context_;
-  std::shared_ptr<Exchange> exchange_;
-  std::string node_, answer_;
-  ListenToken listens_;
-};
-
-void remove_node(const SharedContext& context, const std::shared_ptr<Exchange>& exchange,
-                 const Principal& by) {
-  const auto& request = exchange->request();
-  const auto& id = request.ids.at(0);
+Result<std::string> remove_node(const ApiContext& context, const HttpRequest& request,
+                                const Principal& by) {
   bool is_off = false;
   QueryReader query(request);
   query.flag("is_off", is_off);
-  if (auto read = query.finish(); !read) return exchange->refuse(read.error());
-  auto gone = take_away(*context, {id, by.user, is_off, context->wall_now()});
-  if (!gone) return exchange->refuse(gone.error());
-  if (!is_off) return exchange->reply({.body = std::move(*gone)});
-  std::make_shared<OffWaiter>(context, exchange, id, std::move(*gone))->wait();
+  if (auto read = query.finish(); !read) return fail(std::move(read.error()));
+  return take_away(context, {request.ids.at(0), by.user, is_off, context.wall_now()});
 }
 
 }  // namespace
@@ -317,9 +258,9 @@ void add_joining_routes(Routes& routes, const SharedContext& context) {
   routes.add("POST", "/v1/join", Action::join, alone(join));
   routes.add("POST", "/v1/identity", Action::be_a_node, alone(renew));
   routes.add("DELETE", "/v1/nodes/{node}", Action::remove_nodes,
-             [context](const std::shared_ptr<Exchange>& exchange, const Principal& by) {
-               remove_node(context, exchange, by);
-             });
+             answering([context](const HttpRequest& request, const Principal& by) {
+               return remove_node(*context, request, by);
+             }));
 }
 
 }  // namespace paceline
