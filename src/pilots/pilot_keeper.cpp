@@ -53,11 +53,7 @@ std::string sentences(const Error& error) {
 }  // namespace
 
 PilotKeeper::PilotKeeper(Clock& clock, Controller& controller, Ways ways)
-    : clock_(clock),
-      controller_(controller),
-      ways_(std::move(ways)),
-      began_(clock.now()),
-      pause_(kPauseMin) {}
+    : clock_(clock), controller_(controller), ways_(std::move(ways)), pause_(kPauseMin) {}
 
 void PilotKeeper::serve(PilotSettings settings, bool leaving) {
   settings_ = std::move(settings);
@@ -144,17 +140,18 @@ PilotKeeper::Turn PilotKeeper::take(const Result<std::vector<Pilot>>& listed) {
   return turn;
 }
 
-// Every pilot that is not counted over yet, in the order of their invitations. What a server asked for just
-// before it died may still be on its way, whatever the clock that it left shows now.
+// Every pilot that is not counted over yet, in the order of their invitations. What Slurm doesn't list may still be
+// on its way since this server knows of it, whatever the wall clock showed then and shows now.
 std::vector<KnownPilot> PilotKeeper::known(const std::vector<Pilot>& listed) {
   std::map<std::uint32_t, KnownPilot> all;
   const auto& book = ways_.book;
   for (const auto& [id, invitation] : book.invitations())
-    if (is_pilots(invitation.place))
-      all[id].asked_for = std::min(controller_.wall() - invitation.made_at, clock_.now() - began_);
+    if (is_pilots(invitation.place)) all.try_emplace(id);
   for (const auto& [name, node] : book.nodes())
-    if (is_pilots(node.place) && !node.removed_at)
-      all[node.invitation].asked_for = controller_.wall() - node.joined_at;
+    if (is_pilots(node.place) && !node.removed_at) all.try_emplace(node.invitation);
+  std::erase_if(known_since_, [&](const auto& each) { return !all.contains(each.first); });
+  for (auto& [id, pilot] : all)
+    pilot.asked_for = clock_.now() - known_since_.try_emplace(id, clock_.now()).first->second;
   for (const auto& pilot : listed) {
     const bool is_known = all.contains(pilot.invitation);
     if (!is_known && pilot.state == PilotState::over) continue;

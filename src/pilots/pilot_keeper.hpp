@@ -117,14 +117,14 @@ class PilotKeeper {
   Clock& clock_;
   Controller& controller_;
   Ways ways_;
-  Time began_;
   std::optional<PilotSettings> settings_;
   bool leaving_ = false, proven_ = false;
-  std::vector<KnownPilot> pilots_;       // as of the last look
-  std::string unanswered_, problem_;     // of Slurm's commands; of pilots
-  std::map<std::string, Time> busy_at_;  // when something ran there last, by node
-  std::set<std::uint64_t> given_back_;   // jobs
-  std::map<JobId, std::string> lost_;    // by which pilot's end jobs were lost last
+  std::vector<KnownPilot> pilots_;             // as of the last look
+  std::string unanswered_, problem_;           // of Slurm's commands; of pilots
+  std::map<std::string, Time> busy_at_;        // when something ran there last, by node
+  std::map<std::uint32_t, Time> known_since_;  // pilots, by invitation
+  std::set<std::uint64_t> given_back_;         // jobs
+  std::map<JobId, std::string> lost_;          // by which pilot's end jobs were lost last
   std::optional<Time> ask_again_at_, grow_again_at_;
   Duration pause_;  // before Slurm is asked for more again
 };

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "clock/manual/manual_clock.hpp"
 #include "engine/obedient_testing.hpp"
 #include "policy/registry.hpp"
 #include "store/memory/memory_store.hpp"
@@ -28,6 +27,19 @@ class PilotsEngine final : public testing::ObedientEngine {
 
  private:
   std::vector<std::string> left_;
+};
+
+// Its wall clock is set as the test says.
+class AClock final : public Clock {
+ public:
+  Time now() override { return now_; }
+  WallTime wall() override { return WallTime{now_.time_since_epoch()} + ahead; }
+  void advance(Duration span) { now_ += span; }
+
+  Duration ahead{};
+
+ private:
+  Time now_ = time_from_us(1'763'636'100'000'000);
 };
 
 class PilotKeeperTest : public ::testing::Test {
@@ -114,7 +126,7 @@ class PilotKeeperTest : public ::testing::Test {
     pilot.slurm_state = "CANCELLED";
     return pilot;
   }
-  ManualClock clock_{time_from_us(1'763'636'100'000'000)};
+  AClock clock_;
   MemoryStore store_;
   PilotsEngine engine_;
   PolicyRegistry policies_;
@@ -153,6 +165,24 @@ TEST_F(PilotKeeperTest, WhatAServerAskedForBeforeItDiedMayBeOnItsWay) {
   look({});
   look({});
   EXPECT_EQ(book_.invitations().count(2), 1U) << "it never came";
+}
+
+// Of seed 20061365: each list would make another one be asked for.
+TEST_F(PilotKeeperTest, WhatWasAskedForComesThoughTheClockIsSetMeanwhile) {
+  settings_.nodes_max = 2;
+  open();
+  submit(2);
+  clock_.advance(2 * kListedWithin);
+  const auto turn = look({});
+  ASSERT_EQ(turn.requests.size(), 1U);
+  clock_.ahead += std::chrono::hours{1};
+  EXPECT_THAT(look({}).requests, IsEmpty());
+  const Pilot pilot = brings(turn.requests[0], 2);
+  clock_.ahead += std::chrono::hours{1};
+  look({});
+  EXPECT_TRUE(book_.known(pilot_node("n1", pilot.job), 1))
+      << "an older list of Slurm's doesn't have it";
+  EXPECT_EQ(book_.invitations().count(2), 0U);
 }
 
 TEST_F(PilotKeeperTest, MachinesThatJoinedCountBesideWhatPilotsBring) {
