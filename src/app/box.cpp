@@ -257,7 +257,7 @@ struct Box::Impl {
   void join() {
     AgentSessions::Options session_options{.version = build.version};
     session_options.keep_boot = [this](const std::string& node, const std::string& boot) {
-      if (door) door->keep_boot(node, boot);
+      return door ? door->keep_boot(node, boot) : Result<void>{};
     };
     session_options.bytes = [this]() -> BytesDoor& { return nodes_bytes->door(); };
     sessions.emplace(io, clock, *engine, std::move(session_options));

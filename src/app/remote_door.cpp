@@ -66,10 +66,8 @@ RemoteAccess RemoteDoor::access(AgentDoor* agents) {
           .agents = agents};
 }
 
-void RemoteDoor::keep_boot(const std::string& node, const std::string& boot) {
-  if (auto kept = kept_.nodes.heard(node, boot); !kept)
-    spdlog::warn("Node {} is heard from another boot of its machine, which can't be kept: {}", node,
-                 kept.error().message);
+Result<void> RemoteDoor::keep_boot(const std::string& node, const std::string& boot) {
+  return kept_.nodes.heard(node, boot);
 }
 
 Result<void> RemoteDoor::serve(Router router, ServerOptions options) {

@@ -46,8 +46,8 @@ class RemoteDoor {
 
   // `agents` serves nodes that dial in, and outlives the API; nullptr: none may for now.
   [[nodiscard]] RemoteAccess access(AgentDoor* agents = nullptr);
-  // Keeps from which boot of its machine a node is heard.
-  void keep_boot(const std::string& node, const std::string& boot);
+  // Keeps from which boot of its machine a node is heard. Errors: storage.
+  Result<void> keep_boot(const std::string& node, const std::string& boot);
   // "gpu-box:7443"
   [[nodiscard]] const std::string& address() const { return address_; }
 

@@ -36,7 +36,10 @@ void Gate::set_server(Controller* controller, ServerEnd* end) {
   controller_ = controller;
   end_ = end;
   open_.clear();
-  sessions_ = NodeSessions(scene_.queue.now());
+  sessions_ =
+      NodeSessions(scene_.queue.now(), [this](const std::string& node, const std::string& boot) {
+        return book_->heard(node, boot);
+      });
   book_.reset();
   if (controller_ != nullptr) {
     book_.emplace(disk_, [this](const NodeBook::Pages& next) -> Result<void> {
@@ -320,7 +323,6 @@ bool Gate::welcome(Session session, Line& line, Hello& hello) {
     watch_.greeted(sessions_.node_of(session).id, line.machine.id(), another);
   }
   if (greeted->ends) drop(*greeted->ends);
-  if (greeted->other_boot) (void)book_->heard(hello.node.name, hello.boot_id);
   return true;
 }
 

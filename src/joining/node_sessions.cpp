@@ -38,13 +38,26 @@ Result<NodeSessions::Greeted> NodeSessions::greet(Session session, Hello& hello,
   put_in_place(hello.node, mine.node.place);
   Entry& entry = nodes_.find(mine.node.id)->second;
   if (entry.greeted == session) return Greeted{};
+  Boot& boot = boots_.find(mine.node.id)->second;
+  if (boot.id != hello.boot_id)
+    if (auto kept = keep_boot(mine.node.id, hello.boot_id); !kept)
+      return fail(std::move(kept.error()));
+  boot = {hello.boot_id, now};
   mine.boot_id = hello.boot_id;
   mine.address = hello.node.address;
   entry.silent.reset();
-  Boot& boot = boots_.find(mine.node.id)->second;
-  boot.heard = now;
-  const bool other_boot = std::exchange(boot.id, hello.boot_id) != hello.boot_id;
-  return Greeted{true, other_boot, std::exchange(entry.greeted, session)};
+  return Greeted{true, std::exchange(entry.greeted, session)};
+}
+
+Result<void> NodeSessions::keep_boot(const std::string& node, const std::string& boot) const {
+  const auto kept = keep_ ? keep_(node, boot) : Result<void>{};
+  if (kept) return {};
+  return fail(
+      ErrorCode::unavailable,
+      fmt::format(
+          "The server can't write down from which boot of its machine node '{}' is heard: {}", node,
+          kept.error().message),
+      kept.error().hint, Retry::may_help);
 }
 
 // Only time tells a machine that was started anew from a copy of one that has lost its connection.

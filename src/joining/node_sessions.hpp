@@ -15,10 +15,12 @@
 // run. A machine that was itself started anew waits as long, and is heard then.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
@@ -33,8 +35,10 @@ inline constexpr Duration kOtherBootAfter = std::chrono::seconds{60};
 
 class NodeSessions {
  public:
-  // `now`: of the server's start; who was heard last before it may dial from then on.
-  explicit NodeSessions(Time now) : began_(now) {}
+  // Keeps from which boot of its machine a node is heard, over a restart of the server.
+  using KeepBoot = std::function<Result<void>(const std::string& node, const std::string& boot)>;
+  // `now`: of the server's start; who was heard last before it may dial from then on. Empty `keep`: nothing does.
+  explicit NodeSessions(Time now, KeepBoot keep = {}) : began_(now), keep_(std::move(keep)) {}
 
   // What is known of a node that dialled since this began, and was not cut off since.
   struct Entry {
@@ -49,11 +53,11 @@ class NodeSessions {
 
   struct Greeted {
     bool fresh = false;           // it was not told before
-    bool other_boot = false;      // than the one that the node was heard from before: to be kept
     std::optional<Session> ends;  // the connection before
   };
   // It said Hello; where it stands is put right. Errors: conflict: another name, or two machines show one
-  // identity, or may, so soon after the other one was heard; data. REQUIRES: it dialled.
+  // identity, or may, so soon after the other one was heard; data; unavailable: its boot can't be kept, by which a
+  // copy of it would be known. REQUIRES: it dialled.
   Result<Greeted> greet(Session session, Hello& hello, Time now);
   // What comes before a Hello says nothing. REQUIRES: it dialled.
   [[nodiscard]] bool has_greeted(Session session) const;
@@ -87,9 +91,11 @@ class NodeSessions {
   };
 
   [[nodiscard]] Result<void> check_machine(Session session, const Hello& hello) const;
+  [[nodiscard]] Result<void> keep_boot(const std::string& node, const std::string& boot) const;
   [[nodiscard]] Result<void> check_boot(const Dialled& mine, const Hello& hello, Time now) const;
 
   Time began_;
+  KeepBoot keep_;
   std::map<Session, Dialled> sessions_;
   std::map<std::string, Entry, std::less<>> nodes_;
   std::map<std::string, Boot, std::less<>> boots_;

@@ -16,7 +16,7 @@ AgentSessions::AgentSessions(boost::asio::io_context& io, Clock& clock, ServerEn
       clock_(clock),
       server_(server),
       options_(std::move(options)),
-      nodes_(clock.now()),
+      nodes_(clock.now(), options_.keep_boot),
       ticks_(io) {
   server_.on_send([this](ServerFrame frame) { deliver(std::move(frame)); });
 }
@@ -143,7 +143,6 @@ Result<void> AgentSessions::welcome(Session session, Hello& hello) {
   const auto greeted = nodes_.greet(session, hello, clock_.now());
   if (!greeted) return fail(greeted.error());
   if (greeted->ends) drop(*greeted->ends, "has dialled again");
-  if (greeted->other_boot && options_.keep_boot) options_.keep_boot(hello.node.name, hello.boot_id);
   if (greeted->fresh)
     spdlog::info("Node {} has connected from {} (version {}).", hello.node.name, hello.node.address,
                  nodes_.find(hello.node.name)->version);

@@ -53,8 +53,7 @@ class AgentSessions final : public AgentDoor {
     PulseTimes pulse = {};
     // Of frames that wait for one agent; over it, its connection ends.
     std::size_t queue_bytes_max = kLineQueueBytesMax;
-    // Keeps from which boot of its machine a node is heard, where that has changed. Empty: nothing does.
-    std::function<void(const std::string& node, const std::string& boot)> keep_boot = {};
+    NodeSessions::KeepBoot keep_boot = {};
     // What takes connections for bytes; it outlives the sessions. Empty: nothing does.
     std::function<BytesDoor&()> bytes = {};
   };

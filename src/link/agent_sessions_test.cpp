@@ -266,8 +266,9 @@ TEST_F(AgentSessionsTest, ACopyOfAMachineIsRefusedAndTheFirstGoesOn) {
 TEST_F(AgentSessionsTest, AfterAnotherBootAMachineIsHeardOnceTheFirstIsGoneForAWhile) {
   std::vector<std::string> kept;
   open({.version = std::string(kServerVersion),
-        .keep_boot = [&](const std::string& node, const std::string& boot) {
+        .keep_boot = [&](const std::string& node, const std::string& boot) -> Result<void> {
           kept.push_back(node + " " + boot);
+          return {};
         }});
   const auto first = dial_and_greet("boot-1");
   first.peer->leave();

@@ -61,13 +61,15 @@ TEST(Faults, LoseNothingAndStartNothingTwice) {
 //   20030179: a pilot stands whose agent is kept out by its clock
 //   20032442: a job needs longer than a pilot lasts, and others wait behind it
 //   20040220: a copy of a machine is switched off, and with it what its workers wrote
-//   20061365: a clock is set while pilots are on their way
 //   20053822: a server dies before it has written what the word that a machine is off means
+//   20061365: a clock is set while pilots are on their way
+//   20084941, 20089172: a copy of a machine dials a server that could not write down from which boot it was heard
 TEST(Faults, OfSeedsThatFoundSomethingAreSurvived) {
   const LogTap quiet;
-  for (const std::uint64_t seed : {4687U, 6202U, 424604U, 554683U, 9218127U, 9227247U, 20000287U,
-                                   20003138U, 20012393U, 20012415U, 20022013U, 20028447U, 20029681U,
-                                   20030179U, 20032442U, 20040220U, 20053822U, 20061365U}) {
+  for (const std::uint64_t seed :
+       {4687U,     6202U,     424604U,   554683U,   9218127U,  9227247U,  20000287U,
+        20003138U, 20012393U, 20012415U, 20022013U, 20028447U, 20029681U, 20030179U,
+        20032442U, 20040220U, 20053822U, 20061365U, 20084941U, 20089172U}) {
     FaultOptions options;
     options.seed = seed;
     for (const auto& fault : run_fault_seed(options, fault_kit()).faults)
