@@ -89,12 +89,11 @@ std::vector<std::string> PilotKeeper::why(const Job& job) const {
     return lines;
   }
   if (outlasts_nodes(job)) {
-    lines.push_back(
-        fmt::format("It needs about {} more, and Slurm's nodes take jobs that are over within {}: "
-                    "'paceline slurm connect "
-                    "--time' asks for longer ones. A job that saves goes on from node to node, "
-                    "however long it is.",
-                    in_words(*remaining(job, clock_.now())), in_words(lasts(*settings_))));
+    lines.push_back(fmt::format(
+        "It needs about {} more, and Slurm's nodes take jobs that are over within {}: "
+        "'paceline slurm connect --time' asks for longer ones. A job that saves goes on "
+        "from node to node, however long it is.",
+        in_words(*remaining(job, clock_.now())), in_words(lasts(*settings_))));
     return lines;
   }
   std::vector<const KnownPilot*> waiting;
