@@ -58,6 +58,8 @@ struct RemoteAccess {
   // Takes the word of `by` that a node's machine is off: its workers have ended. Errors: conflict: it is
   // heard.
   std::function<Result<void>(std::string_view node, std::string_view by)> count_off = {};
+  // Told of a machine that may not join or connect: its address, and why, as a sentence. Empty: nobody is.
+  std::function<void(std::string_view from, std::string_view why)> turned_away = {};
 };
 
 // Checkpoints that lie on one node alone, as the engine asks for them.
@@ -75,7 +77,7 @@ struct ApiOptions {
   // Of the server. 0: it is shared, everyone sees the queue and touches what is theirs; else it
   // serves this user (and root) alone.
   std::uint32_t uid = 0;
-  Limits limits = {};  // to be told of
+  Limits limits = {};  // to be told of, and to keep to
   // The principal that asks. Empty: the account that the kernel knows of a unix socket's peer.
   // Errors: forbidden.
   std::function<Result<Principal>(const HttpRequest&)> identify = {};

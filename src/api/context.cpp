@@ -269,6 +269,11 @@ ListenToken ApiContext::watch(JobId id, std::function<void()> touched) {
   return watched[id].listen(std::move(touched));
 }
 
+void ApiContext::turned_away(const Peer& peer, const Error& why) const {
+  if (options.remote && options.remote->turned_away)
+    options.remote->turned_away(peer.origin, why.message);
+}
+
 void ApiContext::committed(std::span<const Entry> batch, std::span<const JobId> touched) {
   counts.update(state(), touched);
   for (const auto id : touched) {

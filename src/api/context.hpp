@@ -88,6 +88,8 @@ struct ApiContext {
   [[nodiscard]] Result<Principal> newcomer(const Token& token) const;
   // The node at the other end. Errors: forbidden: it shows no identity that is taken.
   [[nodiscard]] Result<KnownNode> node(const Peer& peer) const;
+  // Tells that a machine may not join or connect.
+  void turned_away(const Peer& peer, const Error& why) const;
   [[nodiscard]] static Viewer viewer(const Principal& by, const Job& job) {
     return allowed(by, Action::read_private, job) ? Viewer::owner : Viewer::other;
   }

@@ -64,6 +64,16 @@ Result<void> may_notify(const ApiContext& context, const Notify& notify) {
               "Leave out --notify-to and 'notify'.");
 }
 
+// Operators say whose work is urgent.
+Result<void> may_go_first(const ApiContext& context, const Principal& by, const JobSpec& spec) {
+  const auto most = static_cast<std::int64_t>(context.options.limits.priority);
+  if (spec.priority <= most || by.is(Role::operator_) || by.is(Role::admin)) return {};
+  return fail(
+      ErrorCode::forbidden,
+      fmt::format("Priority {} is for operators; yours is {} at most.", spec.priority, most),
+      "Submit with a smaller --priority, or ask an operator to submit it.");
+}
+
 Result<Submission> read(ApiContext& context, const HttpRequest& request, const Principal& by) {
   if (context.leaving) {
     return fail(ErrorCode::unavailable, "The server is being shut down.",
@@ -74,6 +84,7 @@ Result<Submission> read(ApiContext& context, const HttpRequest& request, const P
   auto body = read_submission(request.body);
   if (!body) return fail(std::move(body.error()));
   if (auto ok = run_as(context, request.peer, by, *body); !ok) return fail(std::move(ok.error()));
+  if (auto ok = may_go_first(context, by, body->spec); !ok) return fail(std::move(ok.error()));
   if (auto ok = may_notify(context, body->notify); !ok) return fail(std::move(ok.error()));
   return Submission{std::move(body->spec), std::move(body->launch), std::move(*key), by,
                     std::move(body->notify)};

@@ -8,14 +8,13 @@
 #include <utility>
 
 #include "api/context.hpp"
+#include "api/join_wish.hpp"
 #include "api/place_json.hpp"
 #include "base/utf8.hpp"
 #include "http/query.hpp"
 #include "joining/reception.hpp"
 #include "link/agent_door.hpp"
-#include "model/node.hpp"
 #include "trust/authority.hpp"
-#include "trust/certificate_name.hpp"
 #include "trust/token.hpp"
 #include "wire/json.hpp"
 
@@ -24,19 +23,12 @@ namespace {
 
 constexpr Duration kUsualLifetime = std::chrono::hours{1};
 constexpr Duration kInvitedMax = std::chrono::hours{365 * 24};
-constexpr std::size_t kMachineNameMax = 63;
-constexpr std::size_t kRequestBytesMax = 4 << 10;
-constexpr std::size_t kVersionBytesMax = 64;
 
 // What a route of machines needs of the server.
 Result<const RemoteAccess*> remote(const ApiContext& context) {
   const auto& remote = context.options.remote;
   if (!remote || remote->nodes == nullptr || remote->issuer == nullptr) return fail(joins_nobody());
   return &*remote;
-}
-
-Error bad(std::string message, std::string hint) {
-  return {ErrorCode::invalid, std::move(message), std::move(hint), Retry::useless};
 }
 
 // ---- invitations ----
@@ -66,7 +58,8 @@ Result<Invitation> read_invitation(const HttpRequest& request, WallTime now) {
   reader.whole("uses", invitation.uses_left, 1, std::uint32_t{NodeBook::kNodesMax});
   read_place(reader, invitation.place);
   if (lifetime <= Duration{} || lifetime > kInvitedMax)
-    reader.refuse(bad("An invitation holds for at most a year.", "Make one for a shorter time."));
+    reader.refuse({ErrorCode::invalid, "An invitation holds for at most a year.",
+                   "Make one for a shorter time.", Retry::useless});
   if (auto read = reader.finish(); !read) return fail(std::move(read.error()));
   invitation.expires_at = now + lifetime;
   return invitation;
@@ -118,32 +111,6 @@ Result<std::string> revoke_invitation(const ApiContext& context, const HttpReque
 
 // ---- joining ----
 
-struct JoinWish {
-  Newcomer newcomer;
-  std::string request;  // PKCS#10, PEM
-  std::string version;
-};
-
-Result<JoinWish> read_join(const HttpRequest& request) {
-  const auto json = parse_json(request.body);
-  if (!json) return fail(json.error());
-  JoinWish wish;
-  ObjectReader reader(*json, "body");
-  reader.require({"node", "request", "version"});
-  reader.text("node", wish.newcomer.id, kMachineNameMax);
-  reader.text("machine", wish.newcomer.machine, kMachineMax);
-  reader.text("request", wish.request, kRequestBytesMax);
-  reader.text("version", wish.version, kVersionBytesMax);
-  if (!is_node_id(wish.newcomer.id))
-    reader.refuse(bad("A node's name is 1 to 63 letters, digits, '.', '_' and '-'.",
-                      "Give the machine such a name: --node NAME."));
-  if (auto read = reader.finish(); !read) return fail(std::move(read.error()));
-  const auto key = fingerprint_of_request(wish.request);
-  if (!key) return fail(key.error());
-  wish.newcomer.key = to_hex(*key);
-  return wish;
-}
-
 struct NodeIdentity {
   std::string_view node;
   std::uint64_t serial = 0;
@@ -175,7 +142,7 @@ Result<std::string> join(const ApiContext& context, const HttpRequest& request) 
   const auto shown = bearer_token(request);
   const auto token = Token::parse(shown.value_or(""), TokenKind::join);
   if (!token) return fail(token.error());
-  const auto wish = read_join(request);
+  const auto wish = read_join(request.body);
   if (!wish) return fail(wish.error());
   const auto& newcomer = wish->newcomer;
   const auto now = context.wall_now();
@@ -206,7 +173,7 @@ Result<std::string> renew(const ApiContext& context, const HttpRequest& request)
   if (!json) return fail(json.error());
   std::string wish;
   ObjectReader reader(*json, "body");
-  reader.require({"request"}).text("request", wish, kRequestBytesMax);
+  reader.require({"request"}).text("request", wish, kCertificateRequestMax);
   if (auto read = reader.finish(); !read) return fail(std::move(read.error()));
   auto issued = issue(**server, {node->id, node->serial}, wish, context.wall_now());
   if (issued) spdlog::info("Node {} renewed its certificate.", node->id);
@@ -255,7 +222,11 @@ void add_joining_routes(Routes& routes, const SharedContext& context) {
              answering([context](const HttpRequest& request, const Principal& by) {
                return revoke_invitation(*context, request, by);
              }));
-  routes.add("POST", "/v1/join", Action::join, alone(join));
+  routes.add("POST", "/v1/join", Action::join, answering([context](const HttpRequest& request) {
+               auto joined = join(*context, request);
+               if (!joined) context->turned_away(request.peer, joined.error());
+               return joined;
+             }));
   routes.add("POST", "/v1/identity", Action::be_a_node, alone(renew));
   routes.add("DELETE", "/v1/nodes/{node}", Action::remove_nodes,
              answering([context](const HttpRequest& request, const Principal& by) {

@@ -41,8 +41,13 @@ class NotedAgents final : public AgentDoor {
     return note("bytes", node, version);
   }
   void cut(std::string_view node) override { said.push_back(fmt::format("cut {}", node)); }
+  std::optional<NodeConnection> connection(std::string_view node) const override {
+    const auto found = heard.find(node);
+    return found == heard.end() ? std::nullopt : std::optional(found->second);
+  }
 
   std::vector<std::string> said;
+  std::map<std::string, NodeConnection, std::less<>> heard;
 
  private:
   Result<std::shared_ptr<ServerStream>> note(std::string_view what, const KnownNode& node,
@@ -418,6 +423,14 @@ TEST_F(JoiningTest, NodesTellWhetherTheyJoined) {
   EXPECT_TRUE(all["awaited"].empty());
   EXPECT_EQ(all["nodes"][1]["joined"], true);
   EXPECT_EQ(all["nodes"][1]["serial"], 1);
+  EXPECT_TRUE(all["nodes"][1]["silent_seconds"].is_null() && all["nodes"][1]["version"].is_null());
+  world_.loop.on([&] {
+    const Time heard = world_.clock.now() - std::chrono::seconds{7};
+    agents_.heard.emplace("gpu-3", NodeConnection{true, heard, "0.1.0"});
+  });
+  all = json_of(as_root("GET", "/v1/nodes"));
+  EXPECT_GE(all["nodes"][1]["silent_seconds"], 7.0);
+  EXPECT_EQ(all["nodes"][1]["version"], "0.1.0");
   as_root("DELETE", "/v1/nodes/gpu-3");
   EXPECT_EQ(json_of(as_root("GET", "/v1/nodes"))["nodes"][1]["removed"], true);
 }

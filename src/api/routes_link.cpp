@@ -48,7 +48,10 @@ void add_link_routes(Routes& routes, const SharedContext& context) {
   const auto dialled = [&](const LinkKind& kind) -> Handler {
     return [context, kind](const std::shared_ptr<Exchange>& exchange) {
       auto far = far_end(*context, exchange->request(), kind);
-      if (!far) return exchange->refuse(far.error());
+      if (!far) {
+        context->turned_away(exchange->request().peer, far.error());
+        return exchange->refuse(far.error());
+      }
       exchange->tunnel(std::string(kind.protocol), std::move(*far));
     };
   };

@@ -6,6 +6,7 @@
 #include "api/context.hpp"
 #include "http/query.hpp"
 #include "joining/node_book.hpp"
+#include "link/agent_door.hpp"
 #include "wire/json.hpp"
 #include "wire/node_status_json.hpp"
 
@@ -18,7 +19,14 @@ std::optional<NodeJoin> join_of(const ApiContext& context, const std::string& na
   const auto found = book->nodes().find(name);
   if (found == book->nodes().end()) return std::nullopt;
   const auto& node = found->second;
-  return NodeJoin{node.joined_at, node.serial, node.removed_at.has_value()};
+  NodeJoin join{
+      .at = node.joined_at, .serial = node.serial, .removed = node.removed_at.has_value()};
+  const auto* agents = context.options.remote->agents;
+  if (const auto last = agents != nullptr ? agents->connection(name) : std::nullopt) {
+    join.silent = context.controller.now() - last->last_heard;
+    join.version = last->version;
+  }
+  return join;
 }
 
 using Names = std::set<std::string_view>;

@@ -1,4 +1,5 @@
 // The server itself: is it there, is it ready, what is it, and its end.
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -141,6 +142,7 @@ void shut_down(const SharedContext& context, const std::shared_ptr<Exchange>& ex
                const Principal& by) {
   const auto jobs = read_shutdown(exchange->request());
   if (!jobs) return exchange->refuse(jobs.error());
+  spdlog::info("{} ends the server{}.", by.user, *jobs ? " and all jobs" : "");
   context->leaving = true;
   context->leavers.push_back(exchange);
   if (*jobs) return end_jobs(context, by);

@@ -24,6 +24,7 @@
 #include "app/background.hpp"
 #include "app/checkpoint_sender.hpp"
 #include "app/gang_address.hpp"
+#include "app/gang_secrets.hpp"
 #include "app/log_remover.hpp"
 #include "app/machine.hpp"
 #include "app/messages.hpp"
@@ -159,8 +160,12 @@ struct Box::Impl {
     engine_options.newest_report = [this](const ProcessKey& process) {
       return store->newest_report(process).value_or(0);
     };
-    engine.emplace(
-        clock, [this](JobId job) { return store->launch(job); }, engine_options);
+    const auto launch_of = [this](JobId job) {
+      auto launch = store->launch(job);
+      if (launch && gang_secrets) gang_secrets->add(job, *launch);
+      return launch;
+    };
+    engine.emplace(clock, launch_of, engine_options);
     Controller::Options controller_options;
     controller_options.build = build.text;
     controller_options.hear_out = kHearOut;
@@ -379,6 +384,9 @@ struct Box::Impl {
     auto opened = RemoteDoor::open(io, clock, {*options.listen, options.directory, {node_name}});
     if (!opened) return fail(std::move(opened.error()));
     door = std::move(*opened);
+    auto secrets = GangSecrets::open(options.directory, controller->state().next_job_id());
+    if (!secrets) return fail(std::move(secrets.error()));
+    gang_secrets = std::move(*secrets);
     api_options.remote = door->access(&*sessions);
     api_options.remote->count_off = [this](std::string_view node, std::string_view by) {
       return engine->count_off(node, by);
@@ -482,7 +490,8 @@ struct Box::Impl {
   std::optional<DirLock> lock;
   std::unique_ptr<SqliteStore> store;
   std::unique_ptr<Machine> machine;
-  std::string node_name;  // this machine's, once it has joined
+  std::string node_name;                    // this machine's, once it has joined
+  std::optional<GangSecrets> gang_secrets;  // where there may be other machines
   std::optional<AgentsEngine> engine;
   std::optional<Controller> controller;
   std::unique_ptr<Messages> messages;

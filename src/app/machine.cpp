@@ -34,6 +34,7 @@ Result<std::unique_ptr<Machine>> Machine::open(boost::asio::io_context& io, Cloc
   options.log_at_end = asked.limits.log_at_end;
   options.checkpoint_entries = asked.limits.checkpoint_entries;
   if (asked.slots) options.cpu_slots = static_cast<std::uint32_t>(*asked.slots);
+  options.memory_bytes = asked.memory_bytes;
   if (options.node_name.empty()) options.node_name = asked.node;
   options.rack = asked.rack;
   options.network_switch = asked.network_switch;

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -15,6 +16,7 @@ namespace paceline {
 namespace {
 
 constexpr std::size_t kServerDigits = 8;
+constexpr std::uint32_t kSinceMax = std::numeric_limits<std::uint32_t>::max();
 constexpr Duration kLookSoon = std::chrono::seconds{1};
 
 PilotKeeper::Ways ways_of(const Pilots::Options& options) {
@@ -82,25 +84,27 @@ Result<std::unique_ptr<Pilots>> Pilots::open(boost::asio::io_context& io, Clock&
 Result<void> Pilots::read(const Json& json) {
   PilotSettings settings;
   bool connected = false, leaving = false, proven = false;
+  std::uint32_t since = 0;
   ObjectReader reader(json, "the file");
   reader.require({"connected", "leaving"}).flag("connected", connected);
-  reader.flag("leaving", leaving).flag("proven", proven);
+  reader.flag("leaving", leaving).flag("proven", proven).whole("since", since, 0, kSinceMax);
   read_settings(reader, settings);
   if (auto ok = reader.finish(); !ok) return ok;
   keeper_.set_proven(proven);
-  if (connected) keeper_.serve(std::move(settings), leaving);
+  if (connected) keeper_.serve(std::move(settings), leaving, since);
   return {};
 }
 
-Result<void> Pilots::keep(const std::optional<PilotSettings>& settings, bool leaving) {
+Result<void> Pilots::keep(const std::optional<PilotSettings>& settings, bool leaving,
+                          std::uint32_t since) {
   JsonWriter json;
   json.begin_object().field("connected", settings.has_value()).field("leaving", leaving);
-  json.field("proven", keeper_.proven());
+  json.field("proven", keeper_.proven()).field("since", since);
   write_settings(json, settings.value_or(PilotSettings{}));
   json.end_object();
   if (auto kept = file_.save(json.take()); !kept) return kept;
   if (settings)
-    keeper_.serve(*settings, leaving);
+    keeper_.serve(*settings, leaving, since);
   else
     keeper_.forget_settings();
   return {};
@@ -131,7 +135,11 @@ void Pilots::settle_connect(const PilotSettings& settings, const Result<bool>& p
                             const std::function<void(Result<void>)>& done) {
   if (!proven) return done(fail(proven.error()));
   keeper_.set_proven(*proven);
-  if (auto kept = keep(settings, false); !kept) return done(fail(std::move(kept.error())));
+  const auto& before = keeper_.settings();
+  const auto since = before && !asks_alike(*before, settings)
+                         ? options_.remote.nodes->next_invitation()
+                         : keeper_.since();
+  if (auto kept = keep(settings, false, since); !kept) return done(fail(std::move(kept.error())));
   keeper_.begin_anew();
   look_in(Duration{});
   done({});
@@ -139,7 +147,7 @@ void Pilots::settle_connect(const PilotSettings& settings, const Result<bool>& p
 
 Result<void> Pilots::disconnect(const Principal& by) {
   if (!keeper_.settings() || keeper_.leaving()) return {};
-  if (auto kept = keep(keeper_.settings(), true); !kept) return kept;
+  if (auto kept = keep(keeper_.settings(), true, keeper_.since()); !kept) return kept;
   spdlog::info("{} disconnected the server from Slurm: its pilots are given back.", by.user);
   look_in(Duration{});
   return {};
@@ -184,7 +192,7 @@ void Pilots::look() {
 void Pilots::take(const Result<std::vector<Pilot>>& listed) {
   if (!keeper_.settings()) return;
   auto turn = keeper_.take(listed);
-  if (turn.left && keep({}, false)) {
+  if (turn.left && keep({}, false, 0)) {
     spdlog::info("Slurm has every node back.");
     return;
   }

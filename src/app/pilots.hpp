@@ -51,7 +51,8 @@ class Pilots final : public SlurmDesk {
          std::unique_ptr<NodeProvider> provider, Options options);
 
   Result<void> read(const Json& json);
-  Result<void> keep(const std::optional<PilotSettings>& settings, bool leaving);
+  Result<void> keep(const std::optional<PilotSettings>& settings, bool leaving,
+                    std::uint32_t since);
   void settle_connect(const PilotSettings& settings, const Result<bool>& proven,
                       const std::function<void(Result<void>)>& done);
 

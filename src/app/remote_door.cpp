@@ -32,7 +32,8 @@ RemoteDoor::RemoteDoor(boost::asio::io_context& io, Clock& clock, Kept kept, Uni
       socket_(std::move(socket)),
       own_nodes_(std::move(own_nodes)),
       address_(told(tcp_address_of(socket_.get()))),
-      look_(io) {}
+      look_(io),
+      turned_away_(clock, [](const std::string& line) { spdlog::warn("{}", line); }) {}
 
 Result<RemoteDoor::Kept> RemoteDoor::read(const std::filesystem::path& directory, WallTime now) {
   auto authority = Authority::open(directory / "trust", now);
@@ -63,7 +64,10 @@ RemoteAccess RemoteDoor::access(AgentDoor* agents) {
           .nodes = &kept_.nodes,
           .issuer = &kept_.authority,
           .own_nodes = own_nodes_,
-          .agents = agents};
+          .agents = agents,
+          .turned_away = [this](std::string_view from, std::string_view why) {
+            turned_away_.note(from, why);
+          }};
 }
 
 Result<void> RemoteDoor::keep_boot(const std::string& node, const std::string& boot) {
@@ -74,8 +78,16 @@ Result<void> RemoteDoor::serve(Router router, ServerOptions options) {
   options.when_full = WhenFull::replace;
   options.proof_ms = kProofWithin;
   options.header_bytes_max = kHeaderBytesMax;
-  server_.emplace(io_, listen_tls(io_, std::move(socket_), certificates_), std::move(router),
-                  std::move(options));
+  options.admit = [this, admit = std::move(options.admit)](const HttpRequest& request) {
+    auto admitted = admit(request);
+    if (!admitted) turned_away_.note(request.peer.origin, admitted.error().message);
+    return admitted;
+  };
+  auto listener = listen_tls(io_, std::move(socket_), certificates_,
+                             {.refused = [this](std::string_view from, std::string_view why) {
+                               turned_away_.note(from, fmt::format("No TLS with it: {}.", why));
+                             }});
+  server_.emplace(io_, std::move(listener), std::move(router), std::move(options));
   watch_certificate();
   return server_->start();
 }

@@ -18,6 +18,7 @@
 
 #include "api/api.hpp"
 #include "api/token_book.hpp"
+#include "app/turned_away.hpp"
 #include "clock/clock.hpp"
 #include "files/fd.hpp"
 #include "http/server.hpp"
@@ -80,6 +81,7 @@ class RemoteDoor {
   std::shared_ptr<TlsCertificates> certificates_;
   Validity validity_;
   Timer look_;
+  TurnedAway turned_away_;
   std::optional<HttpServer> server_;
 };
 

@@ -88,10 +88,11 @@ TEST_F(AgentCommand, TakesNoTokenAsAnArgumentAndRepeatsNone) {
 
 TEST_F(AgentCommand, DescribesItsMachine) {
   EXPECT_EQ(agent({"--slots", "2", "--node", "gpu-3", "--rack", "r1", "--switch", "s1", "--label",
-                   "disk=nvme", "--advertise", "10.0.0.7", "--limit", "logs-per-job=2M",
-                   "--log-level", "debug", "--detach"}),
+                   "disk=nvme", "--advertise", "10.0.0.7", "--limit", "logs-per-job=2M", "--memory",
+                   "200G", "--log-level", "debug", "--detach"}),
             5);
   EXPECT_EQ(asked->slots, 2);
+  EXPECT_EQ(asked->memory_bytes, 200ULL << 30);
   EXPECT_EQ(asked->node, "gpu-3");
   EXPECT_EQ(asked->rack, "r1");
   EXPECT_EQ(asked->network_switch, "s1");
@@ -114,6 +115,7 @@ TEST_F(AgentCommand, RefusesWhatMakesNoSense) {
            {"--node", "gpu 3"},
            {"--node", ""},
            {"--slots", "0"},
+           {"--memory", "much"},
            {"--limit", "connections=500"},
            {"--log-level", "loud"},
            {"gpu-box:7443"}})

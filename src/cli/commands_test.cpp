@@ -446,7 +446,7 @@ TEST(Nodes, TellANoteOnceWhereSlotsServeAllTheSame) {
       {"index":0,"kind":"cpu","model":"cpu","state":"leased","job":7,"note":"unwatched"},
       {"index":1,"kind":"cpu","model":"cpu","state":"free","note":"unwatched"},
       {"index":2,"kind":"cpu","model":"cpu","state":"unusable","note":"in use by pid 9"}]},
-    {"name":"bag","state":"down","slots":[
+    {"name":"bag","state":"lost","slots":[
       {"index":0,"kind":"cpu","model":"cpu","state":"down","note":"in use"}]}]})"));
   const auto shown = run_words(server, {"nodes"}).out;
   EXPECT_THAT(shown, HasSubstr("0 job 7; 1 free; 2 unusable, in use by pid 9\n"));

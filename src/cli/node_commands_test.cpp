@@ -24,12 +24,12 @@ constexpr const char* kNodes = R"({"nodes": [
    "serial": null, "cpus": 8, "memory_bytes": 17179869184, "slots": []},
   {"id": 1, "name": "gpu-3", "state": "up", "address": "10.0.0.3", "rack": "r1", "switch": "s1",
    "labels": {"disk": "nvme"}, "refusal": null, "joined": true, "removed": false,
-   "joined_at": 1763636100.0, "serial": 2, "cpus": 64, "memory_bytes": 549755813888, "slots": [
+   "joined_at": 1763636100.0, "serial": 2, "silent_seconds": 3.2, "version": "0.1.0", "cpus": 64, "memory_bytes": 549755813888, "slots": [
      {"index": 0, "kind": "gpu", "model": "H100", "uuid": "GPU-1", "memory_bytes": 85899345920,
       "island": 0, "numa": 0, "state": "leased", "note": null, "job": 7, "rank": 0},
      {"index": 1, "kind": "gpu", "model": "H100", "uuid": "GPU-2", "memory_bytes": 85899345920,
       "island": 0, "numa": 0, "state": "free", "note": null, "job": null, "rank": null}]},
-  {"id": 2, "name": "gpu-4", "state": "down", "address": "10.0.0.4", "rack": null, "switch": null,
+  {"id": 2, "name": "gpu-4", "state": "lost", "address": "10.0.0.4", "rack": null, "switch": null,
    "labels": {}, "refusal": null, "joined": true, "removed": true, "joined_at": 1763636100.0,
    "serial": 1, "cpus": 8, "memory_bytes": 17179869184, "slots": []}],
   "awaited": [{"name": "gpu-5", "joined_at": 1763636100.0, "serial": 1}]})";
@@ -141,16 +141,36 @@ TEST(NodeRemove, TellsWhatTheServerSays) {
 TEST(NodeShow, TellsOfSlotsJobsAndWhenItJoined) {
   const FakeServer server(answer);
   const auto page = run_words(server, {"node", "show", "gpu-3"}).out;
-  for (const char* part : {"gpu-3\n", "State     up", "Address   10.0.0.3", "Rack      r1",
-                           "Switch    s1", "Labels    disk=nvme", "CPUs      64",
-                           "Joined    2025-11-20T10:55:00Z, identity 2", "job 7", "free", "H100"})
+  for (const char* part :
+       {"gpu-3\n", "State     up", "Address   10.0.0.3", "Rack      r1", "Switch    s1",
+        "Labels    disk=nvme", "CPUs      64", "Joined    2025-11-20T10:55:00Z, identity 2",
+        "Heard     3s ago", "Version   0.1.0", "job 7", "free", "H100"})
     EXPECT_THAT(page, HasSubstr(part));
   EXPECT_THAT(run_words(server, {"node", "show", "box"}).out, HasSubstr("server's own machine"));
-  EXPECT_THAT(run_words(server, {"node", "show", "gpu-4"}).out, HasSubstr("State     removed"));
+  EXPECT_THAT(run_words(server, {"node", "show", "gpu-4"}).out,
+              AllOf(HasSubstr("State     removed"), HasSubstr("Heard     not since the server")));
   EXPECT_THAT(run_words(server, {"node", "show", "gpu-5"}).out,
               HasSubstr("its agent has not connected yet"));
   const auto json = run_words(server, {"node", "show", "gpu-3", "-o", "json"}).out;
   EXPECT_EQ(nlohmann::json::parse(json)["serial"], 2);
+}
+
+TEST(Nodes, TellWhenTheLastWordOfThoseThatJoinedCame) {
+  const FakeServer server(answer);
+  EXPECT_THAT(
+      run_words(server, {"nodes"}).out,
+      HasSubstr("NODE   STATE    FREE  SLOTS  CPUS  MEMORY   HEARD  VERSION  USE\n"
+                "box    up        0/0  -         8     16G       -  -\n"
+                "gpu-3  up        1/2  H100     64    512G  3s ago  0.1.0    0 job 7; 1 free\n"));
+}
+
+TEST(NodeShow, OfAnUnhealthyOneSaysWhy) {
+  const FakeServer server([](const FakeRequest&) {
+    return FakeAnswer{R"({"nodes":[{"name":"box","state":"up","slots":[],
+      "refusal":{"why":"The disk is full.","until":null,"unhealthy":true}}]})"};
+  });
+  EXPECT_THAT(run_words(server, {"node", "show", "box"}).out,
+              AllOf(HasSubstr("State     unhealthy"), HasSubstr("Unhealthy The disk is full.\n")));
 }
 
 TEST(NodeShow, OfNoneSaysSo) {

@@ -98,6 +98,49 @@ TEST_F(OracleTest, IsContentWithAJobThatFailsAsOftenAsItMay) {
   EXPECT_THAT(faults, IsEmpty());
 }
 
+TEST_F(OracleTest, SeesARetryThatNoFailureCost) {
+  fails_untold();
+  runs_again();
+  expect("has used 1 retries, and 0 of its gangs failed");
+}
+
+TEST_F(OracleTest, SeesAFailedJobThatHasRetriesLeft) {
+  fails_untold();
+  runs_again();
+  fails();
+  EXPECT_EQ(world.job(job).state, JobState::failed);
+  expect("it has retries left");
+}
+
+TEST_F(OracleTest, SeesACancelledJobThatNobodyAskedFor) {
+  for (const bool tells : {true, false}) {
+    job = world.run("1", 1);
+    commit();
+    world.cancel(job);
+    if (!tells) told = world.journal().size();
+    world.killed(job);
+    commit();
+    EXPECT_EQ(world.job(job).state, JobState::cancelled);
+    EXPECT_EQ(faults.empty(), tells);
+  }
+  expect("nobody asked for it");
+}
+
+TEST_F(OracleTest, SeesATimeoutBeforeItsTime) {
+  for (const auto minutes : {60, 10}) {
+    job = world.run("1 max_duration=1h", 1);
+    commit();
+    world.advance(std::chrono::minutes{minutes});
+    world.time_limit(job);
+    commit();
+    world.killed(job);
+    commit();
+    EXPECT_EQ(world.job(job).state, JobState::timeout);
+    EXPECT_EQ(faults.empty(), minutes == 60);
+  }
+  expect("its time is not over");
+}
+
 // ---- crash loops ----
 
 TEST_F(OracleTest, IsContentWithACrashLoop) {

@@ -3,13 +3,10 @@
 #include <netinet/in.h>
 #include <openssl/ssl.h>
 #include <poll.h>
-#include <spdlog/sinks/ostream_sink.h>
-#include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <array>
-#include <sstream>
 #include <thread>
 #include <vector>
 
@@ -22,6 +19,7 @@ namespace paceline {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -188,23 +186,18 @@ TEST_F(TlsHandshakeTest, RunBesideEachOther) {
   EXPECT_EQ(client().get("/hello").status, 200);
 }
 
-TEST_F(TlsHandshakeTest, WhatIsNoTlsGetsAnEndAndALineInTheLog) {
-  std::ostringstream log;
-  const auto before = spdlog::default_logger();
-  const auto logger = std::make_shared<spdlog::logger>(
-      "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(log));
-  logger->set_level(spdlog::level::debug);
-  spdlog::set_default_logger(logger);
-  start();
+TEST_F(TlsHandshakeTest, WhatIsNoTlsGetsAnEndAndIsTold) {
+  std::vector<std::string> told;
+  start({}, {.refused = [&](std::string_view from, std::string_view why) {
+          told.push_back(std::string(from) + ": " + std::string(why));
+        }});
   for (const std::string_view said : {"GET /hello HTTP/1.1\r\nHost: x\r\n\r\n", "SSH-2.0-x\r\n"}) {
     const auto plain = connect_plainly(port_);
     ASSERT_EQ(::send(plain.get(), said.data(), said.size(), 0), static_cast<ssize_t>(said.size()));
     EXPECT_THAT(rest_of(plain), Not(StartsWith("HTTP")));
   }
-  loop_.on([] {});
-  spdlog::set_default_logger(before);
-  EXPECT_THAT(log.str(), HasSubstr("[debug] no TLS with 127.0.0.1: http request"));
-  EXPECT_THAT(log.str(), HasSubstr("no TLS with 127.0.0.1: wrong version number"));
+  EXPECT_THAT(loop_.on([&] { return told; }),
+              ElementsAre("127.0.0.1: http request", "127.0.0.1: wrong version number"));
 }
 
 // A client that is killed at any byte it sends, its certificate among them.

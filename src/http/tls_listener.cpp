@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <spdlog/spdlog.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -184,7 +183,8 @@ asio::awaitable<void> Handshakes::run(std::shared_ptr<Handshakes> self,
     self->done_.push_back(entry);
     co_return self->wake();
   }
-  spdlog::debug("no TLS with {}: {}", entry->stream->peer().origin, entry->stream->trouble());
+  if (self->options_.refused)
+    self->options_.refused(entry->stream->peer().origin, entry->stream->trouble());
   co_await entry->stream->linger();
   self->end(*entry);
 }

@@ -11,7 +11,7 @@
 // each has a deadline, and so many run at a time, in all and of one address; beyond that the next
 // one takes the place of the oldest. A stranger who says nothing costs a socket and some hundred
 // bytes for that long, and keeps nobody out. What is no TLS 1.3, or shows a certificate of another
-// authority, gets a TLS alert and the end, and a line in the log at the level debug.
+// authority, gets a TLS alert and the end; TlsListenerOptions::refused is told.
 //
 // A stream of it tells a peer that finished sending (close_notify) from one that is gone; an end
 // without that word is an error. when_not_silent() also waits on while the peer is merely done.
@@ -19,6 +19,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -59,6 +60,8 @@ struct TlsListenerOptions {
   // The same, of one address, or of one network of 2^64 addresses of IPv6.
   std::size_t handshakes_per_address_max = 32;
   std::chrono::milliseconds handshake_ms{10'000};
+  // Told of a handshake that failed: with whom, and why, as a sentence without its end.
+  std::function<void(std::string_view from, std::string_view why)> refused = {};
 };
 
 // Takes what connects to `listening`, a bound, listening TCP socket (http/tcp_socket.hpp). REQUIRES:

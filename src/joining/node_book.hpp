@@ -112,6 +112,8 @@ class NodeBook {
     return pages_.invitations;
   }
   [[nodiscard]] const Nodes& nodes() const { return pages_.nodes; }
+  // The id that the next invitation gets.
+  [[nodiscard]] std::uint32_t next_invitation() const { return pages_.last_invitation + 1; }
 
  private:
   // In place of what is there. Errors: storage: then nothing changes.

@@ -8,13 +8,23 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/result.hpp"
+#include "base/time.hpp"
 #include "http/transport.hpp"
 #include "joining/known_node.hpp"
 
 namespace paceline {
+
+// What is known of the connection of a node that dials in.
+struct NodeConnection {
+  bool connected = false;
+  Time last_heard{};
+  std::string version;  // of its program
+};
 
 class AgentDoor {
  public:
@@ -29,6 +39,8 @@ class AgentDoor {
                                                       std::string_view version) = 0;
   // All connections of this node end now.
   virtual void cut(std::string_view node) = 0;
+  // Nothing: it has not connected since the server started, or was cut off since.
+  [[nodiscard]] virtual std::optional<NodeConnection> connection(std::string_view node) const = 0;
 };
 
 }  // namespace paceline

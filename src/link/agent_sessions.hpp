@@ -39,13 +39,6 @@
 
 namespace paceline {
 
-// What is known of the connection of a node that dials in.
-struct NodeConnection {
-  bool connected = false;
-  Time last_heard{};
-  std::string version;  // of its program
-};
-
 class AgentSessions final : public AgentDoor {
  public:
   struct Options {
@@ -80,9 +73,7 @@ class AgentSessions final : public AgentDoor {
   Result<std::shared_ptr<ServerStream>> bytes(const KnownNode& node,
                                               std::string_view version) override;
   void cut(std::string_view node) override;
-
-  // Nothing: it has not connected since the server started, or was cut off since.
-  [[nodiscard]] std::optional<NodeConnection> connection(std::string_view node) const;
+  [[nodiscard]] std::optional<NodeConnection> connection(std::string_view node) const override;
 
  private:
   struct Dialled {

@@ -24,6 +24,7 @@ struct Limits {
   std::uint64_t waiting_jobs = 100'000;
   std::uint64_t waiting_jobs_per_user = 20'000;
   std::uint64_t launches_per_user = 512U << 20;
+  std::uint64_t priority = 100;
   std::uint64_t points_per_second = 100;
   std::uint64_t points_per_second_per_user = 1'000;
   std::uint64_t progress_interval = 5;
@@ -75,6 +76,8 @@ inline constexpr std::array kLimits = {
           "jobs of one user that are not over and have no slots"},
     Limit{"launches-per-user", &Limits::launches_per_user, LimitUnit::bytes, 4U << 20,
           std::uint64_t{1} << 40, "commands and environments of one user's jobs"},
+    Limit{"priority", &Limits::priority, LimitUnit::count, 50, 100,
+          "of a job whose submitter is no operator"},
     Limit{"points-per-second", &Limits::points_per_second, LimitUnit::count, 1, 100'000,
           "metric points kept of one job in a second"},
     Limit{"points-per-second-per-user", &Limits::points_per_second_per_user, LimitUnit::count, 1,

@@ -55,9 +55,10 @@ std::string sentences(const Error& error) {
 PilotKeeper::PilotKeeper(Clock& clock, Controller& controller, Ways ways)
     : clock_(clock), controller_(controller), ways_(std::move(ways)), pause_(kPauseMin) {}
 
-void PilotKeeper::serve(PilotSettings settings, bool leaving) {
+void PilotKeeper::serve(PilotSettings settings, bool leaving, std::uint32_t since) {
   settings_ = std::move(settings);
   leaving_ = leaving;
+  since_ = since;
 }
 
 void PilotKeeper::begin_anew() {
@@ -161,6 +162,11 @@ std::vector<KnownPilot> PilotKeeper::known(const std::vector<Pilot>& listed) {
   for (auto& [id, pilot] : all) {
     pilot.invitation = id;
     pilot.node = node_of(id);
+    const bool waits = pilot.pilot && pilot.pilot->state == PilotState::pending;
+    const auto before = std::ranges::find(pilots_, id, &KnownPilot::invitation);
+    // The list may be older than a node that has just joined, not than one of the last turn.
+    pilot.requeued = before != pilots_.end() && (before->requeued || (waits && before->node));
+    pilot.outdated = waits && !pilot.node && id < since_;
     if (pilot.node && pilot.node->up) {
       proven_ = true;
       problem_.clear();

@@ -65,14 +65,16 @@ class PilotKeeper {
   // REQUIRES: clock and controller outlive it.
   PilotKeeper(Clock& clock, Controller& controller, Ways ways);
 
-  // From now on by these settings; `leaving`: Slurm is to be left, once jobs left its nodes.
-  void serve(PilotSettings settings, bool leaving);
+  // From now on by these settings; `leaving`: Slurm is to be left, once jobs left its nodes. `since`: pilots of
+  // earlier invitations were asked for by other settings, and are given back unless Slurm has started them.
+  void serve(PilotSettings settings, bool leaving, std::uint32_t since = 0);
   // Slurm answered what `connect` asked: what stood in the way before is forgotten.
   void begin_anew();
   // It is left.
   void forget_settings() { settings_.reset(); }
   [[nodiscard]] const std::optional<PilotSettings>& settings() const { return settings_; }
   [[nodiscard]] bool leaving() const { return leaving_; }
+  [[nodiscard]] std::uint32_t since() const { return since_; }
   // A node of Slurm's reached the server.
   [[nodiscard]] bool proven() const { return proven_; }
   void set_proven(bool proven) { proven_ = proven; }
@@ -119,6 +121,7 @@ class PilotKeeper {
   Ways ways_;
   std::optional<PilotSettings> settings_;
   bool leaving_ = false, proven_ = false;
+  std::uint32_t since_ = 0;
   std::vector<KnownPilot> pilots_;             // as of the last look
   std::string unanswered_, problem_;           // of Slurm's commands; of pilots
   std::map<std::string, Time> busy_at_;        // when something ran there last, by node

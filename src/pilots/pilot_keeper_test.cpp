@@ -246,6 +246,49 @@ TEST_F(PilotKeeperTest, APilotThatNeverJoinedIsAProblemAndOneThatDidIsNone) {
   EXPECT_EQ(keeper_->problem(), "") << "somebody removed its node";
 }
 
+// Slurm holds it back, and its token is used up.
+TEST_F(PilotKeeperTest, ARequeuedPilotIsGivenBackAndAnotherAskedFor) {
+  comes_up("box", 1);
+  submit(2);
+  Pilot pilot = brings(look({}).requests.at(0), 2);
+  look({pilot});
+  auto requeued = pilot;
+  requeued.state = PilotState::pending;
+  requeued.slurm_state = "PENDING";
+  const auto turn = look({requeued});
+  ASSERT_FALSE(turn.requests.empty());
+  EXPECT_EQ(turn.requests.at(0).job, pilot.job);
+  look({cancelled(pilot)});
+  EXPECT_THAT(counted_off_, ElementsAre(HasSubstr("requeued")));
+  EXPECT_EQ(keeper_->problem(), "");
+}
+
+// Its node may have joined since Slurm was asked.
+TEST_F(PilotKeeperTest, AListThatIsOlderThanANodeGivesNothingBack) {
+  comes_up("box", 1);
+  submit(2);
+  Pilot pilot = brings(look({}).requests.at(0), 2);
+  pilot.state = PilotState::pending;
+  pilot.slurm_state = "PENDING";
+  EXPECT_THAT(look({pilot}).requests, IsEmpty());
+}
+
+TEST_F(PilotKeeperTest, WhatOtherSettingsAskedForIsReplaced) {
+  comes_up("box", 1);
+  submit(2);
+  const auto invitation = *look({}).requests.at(0).invitation;
+  const Pilot waits{.job = 7, .invitation = invitation, .slurm_state = "PENDING"};
+  EXPECT_THAT(look({waits}).requests, IsEmpty());
+  settings_.time = std::chrono::hours{1};
+  keeper_->serve(settings_, false, book_.next_invitation());
+  const auto turn = look({waits});
+  ASSERT_EQ(turn.requests.size(), 2U);
+  EXPECT_EQ(turn.requests[0].job, 7U);
+  EXPECT_GT(turn.requests[1].invitation, invitation);
+  look({cancelled(waits)});
+  EXPECT_EQ(keeper_->problem(), "");
+}
+
 TEST_F(PilotKeeperTest, AJobThatNeedsLongerThanNodesLastIsAskedForNoneUntilItSaves) {
   settings_.time = std::chrono::hours{2};
   open();

@@ -22,19 +22,28 @@ bool is_there(const KnownPilot& known) {
          (known.pilot->state == PilotState::pending || known.pilot->state == PilotState::running);
 }
 
-// It will bring slots, and has not yet.
-bool comes(const KnownPilot& known) {
-  return !is_over(known) && (!known.pilot || is_there(known)) && !(known.node && known.node->up);
+// It waits, and nothing would come of it, or nothing that is still wanted.
+bool waits_in_vain(const KnownPilot& known) {
+  return known.pilot && known.pilot->state == PilotState::pending &&
+         (known.requeued || known.outdated);
 }
+
+bool may_bring(const KnownPilot& known) {
+  return !is_over(known) && (!known.pilot || is_there(known)) && !waits_in_vain(known);
+}
+
+// It will bring slots, and has not yet.
+bool comes(const KnownPilot& known) { return may_bring(known) && !(known.node && known.node->up); }
 
 // Its slots are counted as there, now or soon.
 bool stays(const KnownPilot& known) {
-  return !is_over(known) && (!known.pilot || is_there(known)) && !(known.node && known.node->begun);
+  return may_bring(known) && !(known.node && known.node->begun);
 }
 
 std::string how_it_ended(const KnownPilot& known) {
   if (!known.pilot) return "which Slurm knows no more";
   const Pilot& pilot = *known.pilot;
+  if (known.requeued) return fmt::format("job {}, requeued", pilot.job);
   if (pilot.reason.empty()) return fmt::format("job {}, {}", pilot.job, pilot.slurm_state);
   return fmt::format("job {}, {}, {}", pilot.job, pilot.slurm_state, pilot.reason);
 }
@@ -82,7 +91,7 @@ class Keeping {
           CountOver{known.invitation, how_it_ended(known), known.node.has_value()});
     } else if (is_there(known)) {
       const bool empty = known.node && known.node->begun && !known.node->busy;
-      if (empty || (it_.leaving && !known.node)) return give_back(known);
+      if (empty || waits_in_vain(known) || (it_.leaving && !known.node)) return give_back(known);
       if (known.node) drain(known);
     }
   }
@@ -105,7 +114,8 @@ class Keeping {
   void take_back(std::uint32_t count) {
     std::vector<const KnownPilot*> waiting;
     for (const auto& known : it_.pilots)
-      if (known.pilot && known.pilot->state == PilotState::pending) waiting.push_back(&known);
+      if (known.pilot && known.pilot->state == PilotState::pending && !waits_in_vain(known))
+        waiting.push_back(&known);
     std::ranges::sort(waiting, std::ranges::greater{},
                       [](const KnownPilot* known) { return known->pilot->job; });
     for (const auto* known : waiting)

@@ -41,6 +41,8 @@ struct KnownPilot {
   std::optional<Pilot> pilot = {};     // as Slurm lists it; nothing: it doesn't
   std::optional<PilotNode> node = {};  // nothing: its agent never joined
   Duration asked_for = {};             // so long ago
+  bool requeued = false;  // it ran, and Slurm lets it wait again, though its token is used up
+  bool outdated = false;  // it was asked for by settings that hold no more
   friend bool operator==(const KnownPilot&, const KnownPilot&) = default;
 };
 

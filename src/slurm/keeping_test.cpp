@@ -88,6 +88,21 @@ TEST(Keeping, WhatIsNotWantedAnyMoreIsTakenBackBeforeItStarts) {
               ElementsAre(VariantWith<GiveBack>(GiveBack{9}), VariantWith<GiveBack>(GiveBack{8})));
 }
 
+TEST(Keeping, OneThatWaitsInVainIsGivenBackForAnother) {
+  auto requeued = pending(7), outdated = pending(8);
+  requeued.node = PilotNode{.name = "n1", .busy = true, .slots = 4};
+  requeued.requeued = outdated.outdated = true;
+  EXPECT_THAT(reconcile({.settings = {.nodes_max = 1, .gres = "gpu:4"},
+                         .demand = {.wanted = 4},
+                         .pilots = {requeued, outdated}}),
+              ElementsAre(VariantWith<GiveBack>(GiveBack{7}), VariantWith<GiveBack>(GiveBack{8}),
+                          VariantWith<AskFor>(AskFor{1})));
+  requeued.pilot->state = PilotState::over;
+  requeued.pilot->slurm_state = "CANCELLED";
+  EXPECT_THAT(reconcile({.settings = kFour, .pilots = {requeued}}),
+              ElementsAre(VariantWith<CountOver>(CountOver{7, "job 7, requeued", true})));
+}
+
 TEST(Keeping, AnIdleNodeDrainsAndIsThenGivenBack) {
   const PilotNode idle{.name = "n1", .up = true, .idle_for = minutes{10}, .slots = 4};
   EXPECT_THAT(reconcile({.settings = kFour, .demand = {.there = 4}, .pilots = {running(1, idle)}}),

@@ -63,6 +63,14 @@ std::uint32_t slots_of(const PilotSettings& settings) {
   return read.ec == std::errc{} && read.ptr == end && count > 0 ? count : 1;
 }
 
+bool asks_alike(const PilotSettings& one, const PilotSettings& other) {
+  auto as_one = other;
+  as_one.nodes_max = one.nodes_max;
+  as_one.idle = one.idle;
+  as_one.look_every = one.look_every;
+  return as_one == one;
+}
+
 std::string batch_options(const PilotSettings& settings) {
   std::string text = "#SBATCH --nodes=1 --ntasks=1 --no-requeue --open-mode=append\n";
   text +=
@@ -99,8 +107,11 @@ if [ -n "$CUDA_VISIBLE_DEVICES" ]; then
 else
   slots=${{SLURM_CPUS_ON_NODE:-1}}
 fi
+memory=${{SLURM_MEM_PER_NODE:-$((${{SLURM_MEM_PER_CPU:-0}} * ${{SLURM_CPUS_ON_NODE:-1}}))}}
+bounds=()
+[ "$memory" -gt 0 ] && bounds=(--memory "${{memory}}M")
 export PATH=${{PATH:-/usr/local/bin:/usr/bin:/bin}} HOME=${{HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}}
-exec "$program" agent --guest --join '{}' --token-file "$dir/token" --dir "$dir" --node "$node" --slots "$slots" --lease {}s
+exec "$program" agent --guest --join '{}' --token-file "$dir/token" --dir "$dir" --node "$node" --slots "$slots" "${{bounds[@]}}" --lease {}s
 )sh";
   return "#!/bin/bash\n" + batch_options(settings) +
          fmt::format(fmt::runtime(kBody), call.program, kNoProgram, kNoRoom, call.token, kNoRoom,

@@ -26,6 +26,9 @@ struct PilotSettings {
   friend bool operator==(const PilotSettings&, const PilotSettings&) = default;
 };
 
+// Would a pilot be the same by both?
+bool asks_alike(const PilotSettings& one, const PilotSettings& other);
+
 inline constexpr std::uint32_t kPilotsMax = 256;
 inline constexpr std::uint32_t kPilotCpusMax = 4096;
 inline constexpr Duration kPilotTimeMin = std::chrono::minutes{2};

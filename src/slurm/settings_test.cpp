@@ -2,6 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+
 namespace paceline {
 namespace {
 
@@ -32,6 +36,14 @@ TEST(PilotSettings, AreBounded) {
   EXPECT_FALSE(validate({.look_every = std::chrono::milliseconds{999}}));
 }
 
+TEST(PilotSettings, ThatAskForTheSamePilotsMayDifferInHowMany) {
+  const PilotSettings one{.partition = "main"};
+  EXPECT_TRUE(
+      asks_alike(one, {.partition = "main", .nodes_max = 7, .idle = std::chrono::hours{1}}));
+  EXPECT_FALSE(asks_alike(one, {.partition = "small"}));
+  EXPECT_FALSE(asks_alike(one, {.partition = "main", .time = std::chrono::hours{1}}));
+}
+
 TEST(BatchScript, AsksForWhatWasSaid) {
   const auto script = batch_script({.partition = "main",
                                     .account = "lab",
@@ -46,6 +58,26 @@ TEST(BatchScript, AsksForWhatWasSaid) {
   EXPECT_THAT(script, HasSubstr("--signal=B:TERM@30"));
   EXPECT_THAT(script, HasSubstr(" --lease 900s\n"));
   EXPECT_THAT(script, HasSubstr("agent --guest --join 'login1:7443' --token-file \"$dir/token\""));
+}
+
+// What Slurm gave is the most that the pilot offers.
+TEST(BatchScript, OffersTheMemoryThatSlurmGave) {
+  const auto script = batch_script({}, {"/bin/echo", "login1:7443", "plj_secret"});
+  const auto words = [&](const std::string& given) {
+    const auto run = script.substr(script.find("umask"));
+    std::array<char, 1024> text{};
+    ::setenv("PILOT_SCRIPT", run.c_str(), 1);
+    const auto command =
+        "d=$(mktemp -d); env -i SLURM_TMPDIR=$d " + given + " bash -c \"$PILOT_SCRIPT\"; rm -r $d";
+    FILE* const pipe = ::popen(command.c_str(), "r");
+    const auto read = std::fread(text.data(), 1, text.size(), pipe);
+    ::pclose(pipe);
+    return std::string(text.data(), read);
+  };
+  EXPECT_THAT(words("SLURM_MEM_PER_NODE=2048"), HasSubstr(" --memory 2048M "));
+  EXPECT_THAT(words("SLURM_MEM_PER_CPU=512 SLURM_CPUS_ON_NODE=4"), HasSubstr(" --memory 2048M "));
+  EXPECT_THAT(words("SLURM_CPUS_ON_NODE=4"), Not(HasSubstr("--memory")));
+  EXPECT_THAT(words("SLURM_MEM_PER_NODE=0"), Not(HasSubstr("--memory")));
 }
 
 TEST(BatchScript, TheTokenIsOnlyWrittenToAFile) {

@@ -288,7 +288,14 @@ TEST(NodeJson, SaysWhetherItJoined) {
   EXPECT_EQ(shown({})["joined"], false);
   EXPECT_EQ(shown({})["removed"], false);
   EXPECT_TRUE(shown({})["joined_at"].is_null() && shown({})["serial"].is_null());
-  const auto joined = shown(NodeJoin{.at = wall_from_us(5'500'000), .serial = 2, .removed = true});
+  EXPECT_TRUE(shown({})["silent_seconds"].is_null() && shown({})["version"].is_null());
+  const auto joined = shown(NodeJoin{.at = wall_from_us(5'500'000),
+                                     .serial = 2,
+                                     .removed = true,
+                                     .silent = 250ms,
+                                     .version = "0.1.0"});
+  EXPECT_EQ(joined["silent_seconds"], 0.25);
+  EXPECT_EQ(joined["version"], "0.1.0");
   EXPECT_EQ(joined["joined"], true);
   EXPECT_EQ(joined["removed"], true);
   EXPECT_EQ(joined["joined_at"], 5.5);

@@ -41,8 +41,10 @@ void write_join(JsonWriter& json, const std::optional<NodeJoin>& join) {
   json.field("joined", join.has_value()).field("removed", join && join->removed);
   if (join) {
     json.field("joined_at", join->at).field("serial", join->serial);
+    json.field("silent_seconds", join->silent).field("version", unless_empty(join->version));
   } else {
     json.null_field("joined_at").null_field("serial");
+    json.null_field("silent_seconds").null_field("version");
   }
 }
 
@@ -81,7 +83,7 @@ std::string_view slot_state(const Node& node, std::uint32_t index) {
 void write_node_status(JsonWriter& json, const State& state, const Node& node,
                        const std::optional<NodeJoin>& join) {
   json.begin_object().field("id", node.id.value).field("name", node.spec.name);
-  json.field("state", node.up ? "up" : "down").field("address", node.spec.address);
+  json.field("state", node.up ? "up" : "lost").field("address", node.spec.address);
   json.field("rack", unless_empty(node.spec.rack));
   json.field("switch", unless_empty(node.spec.network_switch)).key("labels").begin_object();
   for (const auto& [key, value] : node.spec.labels) json.field(key, value);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "model/state.hpp"
@@ -19,6 +20,10 @@ struct NodeJoin {
   WallTime at = {};
   std::uint64_t serial = 0;  // of its newest identity
   bool removed = false;
+  // Since its last word, and the program's that it came from. Nothing: it has not connected since the
+  // server started.
+  std::optional<Duration> silent = {};
+  std::string version = {};
 };
 
 // Slots that the node has no longer are told of while a worker is on them.

@@ -141,7 +141,7 @@ ROUTES = {
     ("GET", "/v1/limits"): ("", (200, 200, 200), Answer("limits[].{name,value,default,unit,counts}")),
     ("GET", "/v1/rules"): ("", (200, 200, 200), Answer("reclaim_after_seconds")),
     ("GET", "/v1/nodes"): ("", (200, 200, 200), Answer(
-        "nodes[].{id,name,state,address,rack,switch,labels.*,cpus,memory_bytes,joined,removed,joined_at,serial} "
+        "nodes[].{id,name,state,address,rack,switch,labels.*,cpus,memory_bytes,joined,removed,joined_at,serial,silent_seconds,version} "
         "nodes[].refusal.{why,until,unhealthy}? nodes[].drain.{reason,by,begun,keeps,begins_at,ends_at,jobs[]}? nodes[].only_user? nodes[].lease_seconds awaited[].{name,joined_at,serial}? "
         "nodes[].slots[].{index,kind,model,uuid,memory_bytes,island,numa,state,note,job,rank}")),
     ("GET", "/v1/users"): ("", (200, 200, 200), Answer(

@@ -143,7 +143,7 @@ def goes_over(row):
 
 @unittest.skipUnless(os.geteuid() == 0, "only root can act for several users")
 class SetTest(PeoplesBox):
-    options = ("--limit", "connections=16", "--limit", "waiting-jobs-per-user=3", "--limit", "launches-per-user=4M",
+    options = ("--limit", "connections=16", "--limit", "waiting-jobs-per-user=3", "--limit", "launches-per-user=4M", "--limit", "priority=60",
                "--limit", "points-per-second=10", "--limit", "points-per-second-per-user=10", "--limit", "logs-per-user=1M",
                "--limit", "checkpoint-entries=1000")
 
@@ -162,6 +162,15 @@ class SetTest(PeoplesBox):
         self.assertEqual((status, json.loads(text)["error"]["code"]), (503, "unavailable"))
         self.submit(OWNER, {"hold": True}, ["true"])
         self.submit(0, {"hold": True}, ["true"])
+
+    @goes_over("priority")
+    def test_priorities(self):
+        body = '{"spec": {"priority": %d, "hold": true}, "launch": {"command": ["true"], "directory": "/"}}'
+        self.assertEqual(self.ask(OTHER, "POST", "/v1/jobs", body % 60)[0], 201)
+        status, text = self.ask(OTHER, "POST", "/v1/jobs", body % 61)
+        self.assertEqual((status, json.loads(text)["error"]["code"]), (403, "forbidden"))
+        self.assertIn("Priority 61 is for operators; yours is 60 at most.", text)
+        self.assertEqual(self.ask(0, "POST", "/v1/jobs", body % 100)[0], 201)
 
     @goes_over("launches-per-user")
     def test_what_starts_jobs(self):

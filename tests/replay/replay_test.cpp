@@ -21,6 +21,8 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr std::uint64_t kSeeds = 20;
+constexpr std::uint64_t kFirst = 1,
+                        kFirstOfJoins = 20'000'001;  // machines that join, pilots of Slurm
 
 void live_through(std::uint64_t seed, Store& disk) {
   faults::FaultOptions options;
@@ -55,7 +57,8 @@ class ReplayTest : public ::testing::Test {
 
 TEST_F(ReplayTest, GivesTheSamePlansAfterEveryCrash) {
   std::uint64_t plans = 0, servers = 0, quiet = 0;
-  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+  for (std::uint64_t i = 0; i < kSeeds; ++i) {
+    const auto seed = (i % 2 == 0 ? kFirst : kFirstOfJoins) + i / 2;
     MemoryStore disk;
     live_through(seed, disk);
     const auto replayed = replay(disk, registry_);

@@ -85,8 +85,8 @@ Outcome<std::string> address_towards(const std::string& there, std::uint16_t por
   return std::string(text.data());
 }
 
-// The gang's own, where it was given one. Else one that others can guess: on one host they are kept
-// out as other users, and a network has to be trusted, as torchrun wants it, too.
+// The gang's own, as a server with several machines gives it. Else one that others can guess: on one host
+// they are kept out as other users, and a network has to be trusted, as torchrun wants it, too.
 std::string secret_of(const Place::Variables& variables) {
   const auto given = text_of(variables, "PACELINE_GANG_SECRET");
   if (!given.empty()) return given;

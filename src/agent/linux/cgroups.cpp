@@ -206,7 +206,18 @@ Cgroups Cgroups::discover(const std::string& parent) {
 
 Cgroups Cgroups::discover(const std::string& parent, const CgroupView& view) {
   Cgroups found;
+  const auto bounded_at = [&](std::string_view controller, const char* file) {
+    const auto mount = find_cgroup_mount(view.mountinfo, view.cgroup, controller);
+    if (mount.mount_point.empty()) return;
+    found.bounded_ = mount.own;
+    found.bounded_top_ = mount.mount_point;
+    found.bound_file_ = file;
+  };
+  bounded_at("", "memory.max");
+  bounded_at("memory", "memory.limit_in_bytes");
   if (const std::string unified = usable_unified(view); !unified.empty()) {
+    bounded_at("", "memory.max");
+    found.bounded_ = unified;
     found.unified_ = in_parent(unified, parent);
     found.unified_counts_ = has_controller(unified, "cgroup.subtree_control", "pids");
     return found;
@@ -220,7 +231,20 @@ Cgroups Cgroups::discover(const std::string& parent, const CgroupView& view) {
   found.memory_ = v1("memory");
   found.devices_ = v1("devices");
   found.pids_ = v1("pids");
+  if (!found.memory_.empty()) found.bounded_ = found.memory_.substr(0, found.memory_.rfind('/'));
   return found;
+}
+
+std::optional<std::uint64_t> Cgroups::memory_bound() const {
+  std::optional<std::uint64_t> least;
+  for (std::string place = bounded_; place.size() >= bounded_top_.size() && !place.empty();
+       place.erase(place.rfind('/'))) {
+    const auto text = read_file(place + "/" + bound_file_).value_or("");
+    std::uint64_t bytes = 0;
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), bytes);
+    if (read.ec == std::errc{}) least = std::min(least.value_or(bytes), bytes);  // "max" is none
+  }
+  return least;
 }
 
 CgroupPlan Cgroups::plan(const std::string& worker, const CgroupLimits& limits) const {

@@ -63,11 +63,16 @@ class Cgroups {
   // What this machine does not let us hold, in sentences; empty where everything is enforced.
   [[nodiscard]] std::vector<std::string> not_enforced() const;
   [[nodiscard]] bool limits_devices() const { return !devices_.empty(); }
+  // The least bound of memory, in bytes, on the groups that workers' groups are below: of a container, a
+  // batch system's job, a service. As it is now; nothing: none is set.
+  [[nodiscard]] std::optional<std::uint64_t> memory_bound() const;
 
  private:
   // The parents; empty: not available.
   std::string unified_, freezer_, cpu_, memory_, devices_, pids_;
   bool unified_counts_ = false;  // processes
+  // Where memory is bounded: the group above workers', the top of its hierarchy, the file of the bound.
+  std::string bounded_, bounded_top_, bound_file_;
 };
 
 // One worker's group. Every call works on what is there: a missing directory is no error.

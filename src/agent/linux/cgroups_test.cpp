@@ -98,6 +98,32 @@ class DiscoveryTest : public ::testing::Test {
                    [this](const std::string& directory) { return mine_.contains(directory); }};
 };
 
+TEST_F(DiscoveryTest, TheLeastBoundOfMemoryAboveWorkersHolds) {
+  const auto bound = [&] { return Cgroups::discover("paceline-1", view_).memory_bound(); };
+  EXPECT_EQ(bound(), std::nullopt);
+  mount_v2();
+  group("v2", "cpu memory pids\n", "cpu memory pids\n");
+  group("v2/user.slice/run.scope", "cpu memory pids\n", "cpu memory pids\n");
+  EXPECT_EQ(bound(), std::nullopt);
+  put("v2/user.slice/run.scope/memory.max", "max\n");
+  EXPECT_EQ(bound(), std::nullopt);
+  put("v2/user.slice/memory.max", "8589934592\n");
+  EXPECT_EQ(bound(), 8ULL << 30);
+  put("v2/user.slice/run.scope/memory.max", "1073741824\n");
+  EXPECT_EQ(bound(), 1ULL << 30);
+  mine_ = {directory_ / "v2"};
+  EXPECT_EQ(bound(), std::nullopt) << "workers are elsewhere";
+}
+
+TEST_F(DiscoveryTest, TheBoundOfMemoryOfVersionOneHolds) {
+  mount_v1("memory");
+  view_.cgroup = "4:memory:/slurm/job_7\n";
+  std::filesystem::create_directories(directory_ / "memory/slurm/job_7");
+  put("memory/memory.limit_in_bytes", "9223372036854771712\n");
+  put("memory/slurm/job_7/memory.limit_in_bytes", "4294967296\n");
+  EXPECT_EQ(Cgroups::discover("paceline-1", view_).memory_bound(), 4ULL << 30);
+}
+
 TEST_F(DiscoveryTest, ADelegatedGroupOfV2IsTheBestPlace) {
   mount_v2();
   group("v2", "cpu memory pids\n", "cpu memory pids\n");

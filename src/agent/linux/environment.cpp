@@ -75,6 +75,22 @@ void add_jax(const WorkerLaunch& worker, const WorkerFacts& facts, Environment& 
   out["JAX_PROCESS_ID"] = std::to_string(worker.rank);
 }
 
+// The gang's machines and how many slots it has on each, by rank, as mpirun --host and horovodrun -H take
+// them: "10.0.0.1:2,10.0.0.2:2".
+std::string hosts_of(const WorkerLaunch& worker) {
+  const auto ranks = static_cast<std::size_t>(worker.world_size);
+  std::vector<std::string> parts;
+  for (std::size_t rank = 0; rank < ranks;) {
+    const auto address = address_of(worker, rank);
+    std::int64_t slots = 0;
+    for (; rank < ranks && address_of(worker, rank) == address; ++rank)
+      slots += worker.slots_per_worker;
+    const bool v6 = address.find(':') != std::string::npos;
+    parts.push_back(fmt::format("{}{}{}:{}", v6 ? "[" : "", address, v6 ? "]" : "", slots));
+  }
+  return join(parts);
+}
+
 void add_paceline(const WorkerLaunch& worker, const WorkerFacts& facts, Environment& out) {
   std::vector<std::string> slots;
   for (const std::uint32_t slot : worker.slots) slots.push_back(std::to_string(slot));
@@ -85,6 +101,7 @@ void add_paceline(const WorkerLaunch& worker, const WorkerFacts& facts, Environm
   out.erase("PACELINE_JOINS");
   if (worker.joins) out["PACELINE_JOINS"] = "1";
   out["PACELINE_SLOTS"] = join(slots);
+  out["PACELINE_HOSTS"] = hosts_of(worker);
   out["PACELINE_SLOTS_PER_WORKER"] = std::to_string(worker.slots_per_worker);
   out["PACELINE_SOCKET"] = facts.socket;
   out["PACELINE_DIR"] = facts.server_directory;

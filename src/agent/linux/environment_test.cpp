@@ -85,6 +85,7 @@ TEST(Environment, TellsPacelinesOwnThings) {
       {"PACELINE_ATTEMPT", "3"},
       {"PACELINE_RANK", "1"},
       {"PACELINE_WORLD_SIZE", "2"},
+      {"PACELINE_HOSTS", "10.0.0.1:2,10.0.0.2:2"},
       {"PACELINE_SLOTS", "2,3"},
       {"PACELINE_SLOTS_PER_WORKER", "2"},
       {"PACELINE_SOCKET", "/var/lib/paceline/run/7.2.1.sock"},
@@ -95,6 +96,15 @@ TEST(Environment, TellsPacelinesOwnThings) {
   launch.checkpoint.clear();
   launch.launch.environment["PACELINE_CHECKPOINT"] = "of an outer job";
   EXPECT_FALSE(environment(launch, facts()).contains("PACELINE_CHECKPOINT"));
+}
+
+TEST(Environment, NamesEachMachineOfTheGangOnce) {
+  WorkerLaunch launch = worker();
+  launch.addresses = {"10.0.0.1", "10.0.0.1", "fd00::2"};
+  launch.world_size = 3;
+  EXPECT_EQ(environment(launch, facts()).at("PACELINE_HOSTS"), "10.0.0.1:4,[fd00::2]:2");
+  launch.addresses.clear();
+  EXPECT_EQ(environment(launch, facts()).at("PACELINE_HOSTS"), "127.0.0.1:6");
 }
 
 TEST(Environment, LetsPythonFindThePackageAfterTheOwnersOwn) {

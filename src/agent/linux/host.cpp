@@ -43,6 +43,7 @@
 #include "agent/linux/worker_socket.hpp"
 #include "agent/wants.hpp"
 #include "base/check.hpp"
+#include "base/digest.hpp"
 #include "files/log_names.hpp"
 #include "files/random_name.hpp"
 #include "loop/timer.hpp"
@@ -185,6 +186,7 @@ struct LinuxHost::Impl {
   [[nodiscard]] std::string unwatched() const;
   bool look_at_devices();
   std::vector<std::uint32_t> all_slots();
+  [[nodiscard]] std::uint64_t usable_memory() const;
   void watch_devices(std::chrono::seconds delay);
   void keep_ticking();
   void look_at_segments();
@@ -703,14 +705,23 @@ bool LinuxHost::Impl::wants_own_memory(const WorkerLaunch& launch) const {
          !in_shared_memory(launch.launch.directory) && !in_shared_memory(options.directory);
 }
 
-// The workers of a gang on several nodes meet at ports that are the same everywhere. One worker
-// alone has nobody to meet: it starts without ports of its own, too.
+// Known to all agents of a gang, and to nobody else; empty: it has no secret.
+std::string name_of_gang(const WorkerLaunch& launch) {
+  const auto secret = launch.launch.environment.find("PACELINE_GANG_SECRET");
+  if (secret == launch.launch.environment.end()) return {};
+  const auto digest = Digest().add(std::string_view(secret->second)).value();
+  return fmt::format("gang {}.{} {:016x}", launch.key.job.value, launch.key.born.value, digest);
+}
+
+// The workers of a gang on several nodes meet at ports that are the same everywhere; two of those nodes may
+// be agents of this machine. One worker alone has nobody to meet: it starts without ports of its own, too.
 Result<std::uint32_t> LinuxHost::Impl::gang_port(const WorkerLaunch& launch) {
   const auto known = gangs.find(gang_of(launch.key));
   if (known != gangs.end()) return known->second.first;
   const std::uint32_t needed = ports_needed(launch.world_size);
-  auto ports = launch.group_world_size > 1 ? blocks.take_at(launch.port, needed)
-                                           : blocks.take_from(launch.port, needed);
+  auto ports = launch.group_world_size > 1
+                   ? blocks.take_at(launch.port, needed, name_of_gang(launch))
+                   : blocks.take_from(launch.port, needed);
   if (!ports && launch.world_size == 1) ports = Ports{launch.port, {}};
   if (!ports) return fail(ports.error());
   return gangs.emplace(gang_of(launch.key), std::move(*ports)).first->second.first;
@@ -811,6 +822,14 @@ void LinuxHost::Impl::flush_nursery() {
 }
 
 // ---- devices ----
+
+// What the owner, the groups above workers and the machine leave.
+std::uint64_t LinuxHost::Impl::usable_memory() const {
+  const auto physical = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+                        static_cast<std::uint64_t>(::sysconf(_SC_PAGE_SIZE));
+  return std::min({physical, options.memory_bytes.value_or(physical),
+                   cgroups.memory_bound().value_or(physical)});
+}
 
 // What a worker of whom nothing is known may hold.
 std::vector<std::uint32_t> LinuxHost::Impl::all_slots() {
@@ -1068,8 +1087,7 @@ NodeSpec LinuxHost::describe() {
   node.network_switch = impl_->options.network_switch;
   node.labels = impl_->options.labels;
   node.cpus = usable_cores();
-  node.memory_bytes = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
-                      static_cast<std::uint64_t>(::sysconf(_SC_PAGE_SIZE));
+  node.memory_bytes = impl_->usable_memory();
   impl_->look_at_devices();
   node.slots = impl_->slots;
   node.machine = impl_->machine;

@@ -45,11 +45,13 @@ struct HostOptions {
   std::optional<std::uint32_t>
       cpu_slots;  // this many CPU slots and no devices, instead of what is found
   std::optional<std::string> lent_gpus = {};  // no other devices (Devices)
-  std::uint64_t worker_processes = 0;         // and threads that one worker may have; 0: unlimited
-  std::uint64_t logs_per_user = 0;            // bytes of all logs of one user; 0: unlimited
-  std::uint64_t logs_per_job = 0;             // the same of one job
-  std::uint64_t log_at_end = 128U << 20;      // bytes that are read of a log once its worker ended
-  std::size_t checkpoint_entries = 100'000;   // that a look for checkpoint files goes through
+  // Bytes of memory that jobs may use in all; nothing: what the machine and the groups above leave.
+  std::optional<std::uint64_t> memory_bytes = {};
+  std::uint64_t worker_processes = 0;        // and threads that one worker may have; 0: unlimited
+  std::uint64_t logs_per_user = 0;           // bytes of all logs of one user; 0: unlimited
+  std::uint64_t logs_per_job = 0;            // the same of one job
+  std::uint64_t log_at_end = 128U << 20;     // bytes that are read of a log once its worker ended
+  std::size_t checkpoint_entries = 100'000;  // that a look for checkpoint files goes through
   // After which a gang is told that none of its workers has opened a port (rendezvous.hpp).
   std::chrono::milliseconds rendezvous_patience = std::chrono::minutes{1};
   std::string node_name;  // empty: the machine's host name

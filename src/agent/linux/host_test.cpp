@@ -2071,6 +2071,16 @@ TEST_F(HostTest, RefusesTheJobOfWhomItDoesNotKnowAndSaysSoBefore) {
   EXPECT_TRUE((*host).claims().empty());
 }
 
+TEST_F(HostTest, JobsMayHaveTheMemoryThatTheOwnerSays) {
+  HostOptions options;
+  options.memory_bytes = 64U << 20;
+  EXPECT_EQ(TestHost(directory_ / "small", options)->describe().memory_bytes, 64U << 20);
+  const auto all = TestHost(directory_ / "own", {})->describe().memory_bytes;
+  EXPECT_GT(all, 64U << 20);
+  options.memory_bytes = all + 1;
+  EXPECT_EQ(TestHost(directory_ / "large", options)->describe().memory_bytes, all);
+}
+
 TEST_F(HostTest, RunsAJobAsTheAccountOfThatNameHere) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root becomes others";
   HostOptions options;

@@ -27,6 +27,7 @@ constexpr mode_t kPortsDirectory = 0700;
 
 // Others hold the lock of a block that they find taken for an instant only.
 constexpr int kLockTries = 100;
+constexpr int kGangTries = 20;
 constexpr auto kLockWait = std::chrono::milliseconds{5};
 
 Result<std::string> own_directory(const std::vector<std::string>& directories) {
@@ -94,6 +95,38 @@ Result<std::vector<UniqueFd>> hold_run(const std::string& directory, std::uint32
   return locks;
 }
 
+// Every block of the run, beside agents that hold it for the same gang; empty: none does.
+std::vector<UniqueFd> share_run(const std::string& directory, std::uint32_t first,
+                                std::uint32_t count, std::string_view gang) {
+  std::vector<UniqueFd> locks;
+  for (std::uint32_t at = 0; at < count; at += kPortBlock) {
+    const std::string path = lock_path(directory, first + at);
+    if (read_file(path) != gang) return {};
+    UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+    if (!fd || ::flock(fd.get(), LOCK_SH | LOCK_NB) != 0 || read_file(path) != gang) return {};
+    locks.push_back(std::move(fd));
+  }
+  return locks;
+}
+
+// A lock that others may have, too, is not taken in one step: somebody may come between.
+bool open_to_others(const std::vector<UniqueFd>& locks) {
+  return std::ranges::all_of(
+      locks, [](const UniqueFd& lock) { return ::flock(lock.get(), LOCK_SH | LOCK_NB) == 0; });
+}
+
+// For a gang; empty: somebody else has it. Who began at the same time says a moment later for whom.
+Result<std::vector<UniqueFd>> hold_for(const std::string& directory, std::uint32_t first,
+                                       std::uint32_t count, std::string_view gang) {
+  for (int i = 0; i < kGangTries; ++i) {
+    if (i > 0) std::this_thread::sleep_for(kLockWait);
+    if (auto shared = share_run(directory, first, count, gang); !shared.empty()) return shared;
+    auto locks = hold_run(directory, first, count, gang);
+    if (!locks || (!locks->empty() && open_to_others(*locks))) return locks;
+  }
+  return std::vector<UniqueFd>{};
+}
+
 }  // namespace
 
 PortRange usable_ports(std::string_view ephemeral) {
@@ -140,9 +173,15 @@ Result<Ports> PortBlocks::take_from(std::uint32_t first, std::uint32_t count,
               "Wait until other jobs of this machine have ended.", Retry::may_help);
 }
 
-Result<Ports> PortBlocks::take_at(std::uint32_t first, std::uint32_t count) const {
+Result<Ports> PortBlocks::take_at(std::uint32_t first, std::uint32_t count,
+                                  std::string_view gang) const {
+  if (const auto directory = own_directory(directories_); directory && !gang.empty()) {
+    auto locks = hold_for(*directory, first, count, gang);
+    if (!locks) return fail(std::move(locks.error()));
+    if (!locks->empty()) return Ports{first, std::move(*locks)};
+  }
   auto taken = take_from(first, count);
-  if (!taken || taken->first == first) return taken;
+  if (!taken || (gang.empty() && taken->first == first)) return taken;
   return fail(
       ErrorCode::conflict,
       fmt::format("One of the ports {} to {} is taken on this machine.", first, first + count - 1),

@@ -38,8 +38,11 @@ class PortBlocks {
   // Errors: unavailable, storage: the machine's want, unless it never has so many.
   [[nodiscard]] Result<Ports> take_from(std::uint32_t first, std::uint32_t count,
                                         std::string_view keeper = {}) const;
-  // Exactly these. Errors: as above; conflict: somebody has one of them, and others are free.
-  [[nodiscard]] Result<Ports> take_at(std::uint32_t first, std::uint32_t count) const;
+  // Exactly these. Agents of one machine that name the same gang have them together: each of its ranks has a
+  // port of its own. Empty: nobody else does. Errors: as above; conflict: somebody has one of them, and others
+  // are free.
+  [[nodiscard]] Result<Ports> take_at(std::uint32_t first, std::uint32_t count,
+                                      std::string_view gang = {}) const;
   // The one port that this keeper took before, though processes of its own may be bound to it.
   // Nothing: somebody has taken it since.
   [[nodiscard]] std::optional<Ports> take_again(std::uint32_t port, std::string_view keeper) const;

@@ -9,6 +9,8 @@
 
 #include <cstddef>
 #include <set>
+#include <thread>
+#include <vector>
 
 #include "agent/linux/files.hpp"
 #include "agent/linux/testing.hpp"
@@ -85,6 +87,36 @@ TEST_F(PortsTest, ThatAreTakenAreNamedWhereOthersWillNotDo) {
   EXPECT_EQ(again.error().retry, Retry::may_help);
   held->locks.clear();
   EXPECT_TRUE(blocks_.take_at(kFrom + kPortBlock, 3));
+}
+
+TEST_F(PortsTest, OfOneGangAreItsAgentsTogetherAndNobodyElses) {
+  const std::uint32_t count = kPortBlock + 1;
+  auto one = blocks_.take_at(kFrom, count, "gang 7.1");
+  ASSERT_TRUE(one) << one.error().message;
+  const auto rank = listen_on(kFrom);
+  auto other = blocks_.take_at(kFrom, count, "gang 7.1");
+  ASSERT_TRUE(other) << other.error().message;
+  EXPECT_EQ(other->locks.size(), 2U);
+  EXPECT_EQ(blocks_.take_at(kFrom, count, "gang 7.2").error().code, ErrorCode::conflict);
+  EXPECT_EQ(blocks_.take_at(kFrom, count).error().code, ErrorCode::conflict);
+  one->locks.clear();
+  EXPECT_EQ(blocks_.take_at(kFrom, count, "gang 7.2").error().code, ErrorCode::conflict)
+      << "the other is there still";
+  other->locks.clear();
+  EXPECT_EQ(blocks_.take_at(kFrom, count, "gang 7.2").error().code, ErrorCode::conflict)
+      << "somebody listens";
+}
+
+// They are asked at the same time.
+TEST_F(PortsTest, OfOneGangAreHadByAllWhoBeginTogether) {
+  for (int round = 0; round < 50; ++round) {
+    const auto gang = fmt::format("gang {}.1", round);
+    std::vector<Result<Ports>> taken(4, fail(ErrorCode::storage, "nobody asked", {}));
+    std::vector<std::thread> agents;
+    for (auto& mine : taken) agents.emplace_back([&] { mine = blocks_.take_at(kFrom, 3, gang); });
+    for (auto& agent : agents) agent.join();
+    for (const auto& each : taken) EXPECT_TRUE(each) << each.error().message;
+  }
 }
 
 TEST_F(PortsTest, AreTakenAgainByTheirKeeperUntilSomebodyElseTakesThem) {

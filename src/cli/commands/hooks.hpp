@@ -20,6 +20,7 @@ namespace paceline {
 // What `up` and `agent` were both told of the machine that they run on.
 struct MachineOptions {
   std::optional<int> slots;                   // CPU slots to offer; nothing: what the machine has
+  std::optional<std::uint64_t> memory_bytes;  // for all jobs; nothing: what the machine has
   std::string node;                           // what it is called; empty: its host name
   std::string rack, network_switch;           // where it stands; empty: unknown
   std::map<std::string, std::string> labels;  // for jobs to name

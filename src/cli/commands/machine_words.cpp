@@ -125,6 +125,8 @@ Result<std::string> absolute_directory(std::string_view option, const std::strin
 void declare(Options& options, MachineWords& typed) {
   options.value("--slots", "N", typed.slots,
                 "CPU slots to offer where there are no GPUs (one per core)");
+  options.value("--memory", "SIZE", typed.memory,
+                "memory that its jobs may ask for in all (what the machine has): 200G");
   options.value("--node", "NAME", typed.node, "what this machine is called (its host name)");
   options.value("--rack", "NAME", typed.rack, "rack that this machine stands in");
   options.value("--switch", "NAME", typed.network_switch, "switch above its rack");
@@ -149,6 +151,11 @@ Result<MachineOptions> read_machine(const MachineWords& typed) {
     const auto slots = parse_whole(*typed.slots, kSlots);
     if (!slots) return fail(ErrorCode::invalid, "--slots: " + slots.error().message);
     options.slots = static_cast<int>(*slots);
+  }
+  if (typed.memory) {
+    const auto bytes = parse_bytes(*typed.memory);
+    if (!bytes) return refused_option("--memory", bytes.error());
+    options.memory_bytes = *bytes;
   }
   if (auto ok = read_name(typed, options); !ok) return fail(std::move(ok.error()));
   if (auto ok = read_place(typed, options); !ok) return fail(std::move(ok.error()));

@@ -13,7 +13,8 @@
 namespace paceline {
 
 struct MachineWords {
-  std::optional<std::string> slots, node, rack, network_switch, advertise, health_check, log_level;
+  std::optional<std::string> slots, memory, node, rack, network_switch, advertise, health_check,
+      log_level;
   std::vector<std::string> labels, limits;
 };
 

@@ -40,9 +40,17 @@ std::string joined_line(const Document& node) {
                      flag_of(node, "removed") ? "; removed" : "");
 }
 
+std::string heard_line(const Document& node) {
+  if (!flag_of(node, "joined")) return {};
+  return line("Heard", number_of(node, "silent_seconds") ? heard_words(node)
+                                                         : "not since the server started") +
+         line("Version", text_of(node, "version"));
+}
+
 std::string refusal_line(const Document& node) {
   if (!refuses(node)) return {};
   const auto& refusal = member(node, "refusal");
+  if (flag_of(refusal, "unhealthy")) return line("Unhealthy", text_of(refusal, "why"));
   return line("Refuses", fmt::format("until {}: {}",
                                      human_time(number_of(refusal, "until").value_or(0),
                                                 to_seconds(Context::now())),
@@ -76,8 +84,8 @@ std::string page(const Document& node, const Look& look) {
          line("Rack", text_of(node, "rack")) + line("Switch", text_of(node, "switch")) +
          line("Labels", labels_of(node)) +
          line("CPUs", human_number(number_of(node, "cpus").value_or(0))) +
-         line("Memory", memory_of(node)) + line("Joined", joined_line(node)) + "\n" +
-         own_slots_table(node, look);
+         line("Memory", memory_of(node)) + line("Joined", joined_line(node)) + heard_line(node) +
+         "\n" + own_slots_table(node, look);
 }
 
 // What is known of one that joined, and that nothing was heard of.

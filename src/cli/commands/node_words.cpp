@@ -82,6 +82,11 @@ std::string drain_words(const Document& node, double now) {
   return text;
 }
 
+std::string heard_words(const Document& node) {
+  const auto silent = number_of(node, "silent_seconds");
+  return silent ? fmt::format("{} ago", human_duration(*silent)) : "-";
+}
+
 std::string or_dash(std::string text) { return text.empty() ? "-" : std::move(text); }
 
 }  // namespace paceline

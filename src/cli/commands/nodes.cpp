@@ -82,24 +82,30 @@ std::string awaited_of(const Document& answer) {
   return text;
 }
 
+// When the last word of those that joined came, and their versions, stand there once one joined.
 std::string nodes_table(const Document& answer, const Look& look) {
-  Table table({{"NODE", Align::left, 8},
-               {"STATE"},
-               {"FREE", Align::right},
-               {"SLOTS", Align::left, 6, 3},
-               {"CPUS", Align::right, 0, 1},
-               {"MEMORY", Align::right, 0, 2},
-               {"USE", Align::left, 12, 4}});
-  for (const auto& node : list_of(answer, "nodes")) {
+  const auto& nodes = list_of(answer, "nodes");
+  const bool many =
+      std::ranges::any_of(nodes, [](const Document& node) { return flag_of(node, "joined"); });
+  std::vector<Column> columns{{"NODE", Align::left, 8},     {"STATE"},
+                              {"FREE", Align::right},       {"SLOTS", Align::left, 6, 3},
+                              {"CPUS", Align::right, 0, 1}, {"MEMORY", Align::right, 0, 2}};
+  if (many)
+    columns.insert(columns.end(), {{"HEARD", Align::right, 0, 5}, {"VERSION", Align::left, 0, 4}});
+  columns.push_back({"USE", Align::left, 12, many ? 6U : 4U});
+  Table table(std::move(columns));
+  for (const auto& node : nodes) {
     const auto& slots = list_of(node, "slots");
     const auto model = slots.empty() ? "" : text_of(slots.front(), "model");
-    table.add({{text_of(node, "name")},
-               node_state(node),
-               {fmt::format("{}/{}", count_in(slots, "free"), slots.size())},
-               {model.empty() ? "-" : model},
-               {human_number(number_of(node, "cpus").value_or(0))},
-               {memory_of(node)},
-               {uses_of(slots)}});
+    std::vector<Cell> row{{text_of(node, "name")},
+                          node_state(node),
+                          {fmt::format("{}/{}", count_in(slots, "free"), slots.size())},
+                          {model.empty() ? "-" : model},
+                          {human_number(number_of(node, "cpus").value_or(0))},
+                          {memory_of(node)}};
+    if (many) row.insert(row.end(), {{heard_words(node)}, {or_dash(text_of(node, "version"))}});
+    row.push_back({uses_of(slots)});
+    table.add(std::move(row));
   }
   return table.render(look) + refusals_of(answer) + notes_of(answer) + owners_of(answer) +
          awaited_of(answer);
