@@ -131,6 +131,43 @@ class GuestTest(Guest):
         self.until(lambda: re.search(r"pilot \(job \d+, NODE_FAIL", self.why(job)), "why does not name the failed node")
         self.until(lambda: self.job(job)["state"] == "COMPLETED", "the job does not go on")
 
+    def test_a_pilot_that_is_preempted_is_a_loss_with_its_reason(self):
+        script = "echo begun >> begun; exec sleep 4"
+        for partition in ("cancelled", "requeued"):
+            with self.subTest(partition):
+                self.connect("--partition", partition, "--nodes-max", "1")
+                (self.folder / "begun").unlink(missing_ok=True)
+                job = self.submit("--retry", "0", "--workdir", str(self.folder), "--", "sh", "-c", script)
+                self.until(lambda: self.job(job)["state"] == "RUNNING", "the job does not start")
+                pilot = self.cluster.pilots("RUNNING")[0]
+                node = self.cluster.node_of(pilot)
+                self.cluster.take("--partition=urgent", f"--nodelist={node}")
+                self.until(lambda: f"Slurm ended its pilot (job {pilot}, PREEMPTED)" in self.why(job), "why does not name the reason")
+                self.until(lambda: self.job(job)["state"] == "COMPLETED", "the job does not go on elsewhere")
+                self.assertEqual(self.cluster.state(pilot), "PREEMPTED", "Slurm starts it no more")
+                self.assertEqual((self.job(job)["attempt"], self.job(job)["retries_used"]), (2, 0))
+                self.assertEqual((self.folder / "begun").read_text().split(), ["begun"] * 2)
+                self.cluster.run("scancel", "--me")
+                self.until_no_pilot()
+
+    def test_a_pilot_is_not_requeued_unless_somebody_insists(self):
+        """Slurm is asked not to. Where its user overrules that, what ran there goes on elsewhere, and the pilot brings nothing twice."""
+        self.connect("--nodes-max", "1", "--lease", "10s")
+        job = self.submit("--retry", "0", "--", "sh", "-c", "sleep 5")
+        self.until(lambda: self.job(job)["state"] == "RUNNING", "the job does not start")
+        pilot = self.cluster.pilots()[0]
+        refused = self.cluster.run("scontrol", "requeue", str(pilot), check=False)
+        self.assertIn("disabled", refused.stderr)
+        self.assertEqual(self.cluster.state(pilot), "RUNNING")
+        self.cluster.run("scontrol", "update", f"JobId={pilot}", "Requeue=1")
+        self.cluster.run("scontrol", "requeue", str(pilot))
+        import time
+        t = time.monotonic()
+        while time.monotonic() - t < 60:
+            print(round(time.monotonic()-t,1), self.cluster.run("squeue", "-h", "--me", "-t", "all", "-o", "%i|%T|%r|%N|%S").stdout.split(), self.job(job)["state"], self.job(job)["attempt"], self.why(job), self.status()["pilots"], flush=True)
+            if self.job(job)["state"] == "COMPLETED": break
+            time.sleep(1)
+
 
 class PageTest(Guest):
     """What docs/slurm.md says, typed."""
