@@ -7,7 +7,6 @@ from pathlib import Path
 import cluster
 from guest import Guest
 
-
 def setUpModule():
     cluster.add_user()
 
@@ -101,7 +100,8 @@ class GuestTest(Guest):
 
     def test_what_slurm_refuses_is_one_sentence(self):
         for words, said in ((("--partition", "nowhere"), "Slurm refuses such a pilot: "), (("--gres", "gpu:9"), "Slurm refuses such a pilot: "),
-                            (("--partition", "closed"), "Slurm refuses such a pilot: "), (("--partition", "a b"), "no word of Slurm's"),
+                            (("--partition", "closed"), "Slurm refuses such a pilot: "),
+                            (("--account", "nobody"), "Slurm refuses such a pilot: Invalid account"), (("--partition", "a b"), "no word of Slurm's"),
                             (("--time", "1m"), "--time must be"), (("--nodes-max", "0"), "--nodes-max")):
             refused = self.call("slurm", "connect", *words, check=False)
             self.assertNotEqual(refused.returncode, 0, words)
@@ -150,10 +150,10 @@ class GuestTest(Guest):
                 self.cluster.run("scancel", "--me")
                 self.until_no_pilot()
 
-    def test_a_pilot_is_not_requeued_unless_somebody_insists(self):
-        """Slurm is asked not to. Where its user overrules that, what ran there goes on elsewhere, and the pilot brings nothing twice."""
-        self.connect("--nodes-max", "1", "--lease", "10s")
-        job = self.submit("--retry", "0", "--", "sh", "-c", "sleep 5")
+    def test_a_pilot_is_requeued_only_where_somebody_insists(self):
+        """Slurm is asked not to. Where its user overrules that, the pilot joins no second time, and what ran there goes on elsewhere."""
+        self.connect("--nodes-max", "1")
+        job = self.submit("--retry", "0", "--", "sh", "-c", "sleep 4")
         self.until(lambda: self.job(job)["state"] == "RUNNING", "the job does not start")
         pilot = self.cluster.pilots()[0]
         refused = self.cluster.run("scontrol", "requeue", str(pilot), check=False)
@@ -161,12 +161,31 @@ class GuestTest(Guest):
         self.assertEqual(self.cluster.state(pilot), "RUNNING")
         self.cluster.run("scontrol", "update", f"JobId={pilot}", "Requeue=1")
         self.cluster.run("scontrol", "requeue", str(pilot))
-        import time
-        t = time.monotonic()
-        while time.monotonic() - t < 60:
-            print(round(time.monotonic()-t,1), self.cluster.run("squeue", "-h", "--me", "-t", "all", "-o", "%i|%T|%r|%N|%S").stdout.split(), self.job(job)["state"], self.job(job)["attempt"], self.why(job), self.status()["pilots"], flush=True)
-            if self.job(job)["state"] == "COMPLETED": break
-            time.sleep(1)
+        self.until(lambda: f"It was lost with node {self.cluster.node_of(pilot)}-{pilot}: Slurm ended its pilot (job {pilot}, " in self.why(job),
+                   "why does not name the reason")
+        self.until(lambda: self.job(job)["state"] == "COMPLETED", "the job does not go on")
+        self.assertEqual((self.job(job)["attempt"], self.job(job)["retries_used"]), (2, 0))
+        self.assertNotIn(pilot, self.cluster.pilots(), "it came back")
+
+    def test_a_gang_beyond_what_a_partition_has_waits_and_holds_nobody_up(self):
+        """Two nodes, ten minutes."""
+        self.connect("--partition", "small", "--nodes-max", "4", "--time", "10m")
+        gang = self.submit("--slots", "12", "--", "true")
+        self.until(lambda: "1 more node was asked of Slurm" in self.why(gang) and "Resources" in self.why(gang), "why does not tell of the third node")
+        self.assertRegex(self.why(gang), r"needs 12 slots, 8 free now\..* 1 more node was asked of Slurm \d+ s ago \(job \d+, Resources\)\.")
+        self.assertEqual(len(self.cluster.pilots("RUNNING")), 2)
+        small = self.submit("--slots", "4", "--", "true")
+        self.until(lambda: self.job(small)["state"] == "COMPLETED", "the gang holds another job up")
+        self.assertEqual(self.job(gang)["state"], "PENDING")
+        self.call("cancel", gang)
+        self.until(lambda: not self.cluster.pilots("PENDING"), "the third node is not taken back")
+        self.call("slurm", "disconnect", "--yes")
+        self.until_no_pilot()
+        self.connect("--partition", "small", "--time", "1h")
+        job = self.submit("--", "true")
+        self.until(lambda: "PartitionTimeLimit" in self.why(job), "why does not name the limit")
+        self.assertRegex(self.why(job), r"1 more node was asked of Slurm \d+ s ago \(job \d+, PartitionTimeLimit\)\.")
+        self.assertEqual(len(self.cluster.pilots()), 1)
 
 
 class PageTest(Guest):
