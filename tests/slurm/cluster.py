@@ -25,19 +25,19 @@ sys.path.insert(0, str(ROOT / "script"))
 import accounts
 
 USER, UID = "paceline-guest", 40003
-NODES = ("n1", "n2", "n3", "n4")
+NODES, LOGIN = ("n1", "n2", "n3", "n4"), "login"
 PROGRAMS = ("munged", "slurmctld", "slurmd", "squeue", "sbatch", "scancel", "scontrol", "srun")
 SECONDS = 60
 
 CONFIG = """
 ClusterName=paceline
-SlurmctldHost={host}(127.0.0.1)
+SlurmctldHost={controller}
 SlurmctldPort={controller_port}
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
 AuthInfo=socket={root}/munge.socket,cred_expire=5
-CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
+{talk}
 StateSaveLocation={root}/state
 SlurmdSpoolDir={root}/spool-%n
 SlurmctldPidFile={root}/slurmctld.pid
@@ -112,6 +112,8 @@ def add_user():
 
 
 class Cluster:
+    talk = "CommunicationParameters=NoCtldInAddrAny,NoInAddrAny"  # nothing listens beyond loopback
+
     def __enter__(self):
         self.root = Path(tempfile.mkdtemp(prefix="paceline-slurm-"))
         self.root.chmod(0o755)
@@ -122,8 +124,8 @@ class Cluster:
             self._start("munged", "--foreground", "--force", f"--key-file={self.root}/munge.key", f"--socket={self.root}/munge.socket",
                         f"--pid-file={self.root}/munged.pid", f"--log-file={self.root}/munged.log", f"--seed-file={self.root}/munged.seed")
             self._until(lambda: (self.root / "munge.socket").exists(), "munged does not begin")
-            self.controller = self._start("slurmctld", "-D", "-c")
-            self.nodes = {name: self._start("slurmd", "-D", "-N", name) for name in NODES}
+            self.controller = self._start("slurmctld", "-D", "-c", place=LOGIN)
+            self.nodes = {name: self._start("slurmd", "-D", "-N", name, place=name) for name in NODES}
             self._until(lambda: self._idle() == len(NODES), "the nodes are not idle")
         except BaseException:
             self.__exit__()
@@ -131,10 +133,16 @@ class Cluster:
         return self
 
     def __exit__(self, *_):
-        """Jobs first: a slurmd that ends leaves them."""
+        self.end_jobs()
+        self.end()
+
+    def end_jobs(self):
+        """Before their slurmd, which leaves them where it ends."""
         with contextlib.suppress(Exception):
             self.run("scancel", "--me", check=False)
             self._until(lambda: not self.run("squeue", "--me", "--noheader", check=False).stdout, "jobs do not end", 20)
+
+    def end(self):
         for process in reversed(self.started):
             if process.poll() is None:
                 process.terminate()
@@ -155,22 +163,36 @@ class Cluster:
         key.chmod(0o400)
         for i in range(4):
             os.mknod(root / f"dev/gpu{i}", 0o666 | 0o020000, os.makedev(1, 3))
-        host = socket.gethostname().split(".")[0]
-        nodes = "\n".join(f"NodeName={name} NodeAddr=127.0.0.1 NodeHostname={host} Port={free_port()} CPUs=8 RealMemory=16000 "
-                          "Gres=gpu:4 State=UNKNOWN" for name in NODES)
-        (root / "slurm.conf").write_text(CONFIG.format(root=root, host=host, nodes=nodes, controller_port=free_port()))
+        lines = []
+        for name in NODES:
+            host, address = self.place_of(name)
+            lines.append(f"NodeName={name} NodeAddr={address} NodeHostname={host} Port={free_port()} CPUs=8 RealMemory=16000 Gres=gpu:4 State=UNKNOWN")
+        (root / "slurm.conf").write_text(CONFIG.format(root=root, nodes="\n".join(lines), controller_port=free_port(), talk=self.talk,
+                                                       controller="{}({})".format(*self.place_of(LOGIN))))
         (root / "gres.conf").write_text(f"AutoDetect=off\nNodeName=n[1-4] Name=gpu File={root}/dev/gpu[0-3]\n")
         (root / "job_submit.lua").write_text(SUBMIT)
         (root / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
 
-    def _start(self, *command):
+    def place_of(self, name):
+        """Host name and address of a node, or of the login node."""
+        return socket.gethostname().split(".")[0], "127.0.0.1"
+
+    def words(self, command, place=LOGIN):
+        """What runs a command there, as root."""
+        return [*map(str, command)]
+
+    def as_user(self, command, directory="/"):
+        """What runs it on the login node, as the user."""
+        return self.words(["setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups", "env", "-C", directory, *command])
+
+    def _start(self, *command, place=None):
         with open(self.root / f"{command[0]}.out", "ab") as log:
-            process = subprocess.Popen(command, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            process = subprocess.Popen(self.words(command, place) if place else command, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         self.started.append(process)
         return process
 
     def _idle(self):
-        said = subprocess.run(["sinfo", "-h", "-p", "main", "-t", "idle", "-o", "%D"], env=self.environment, capture_output=True, text=True)
+        said = subprocess.run(self.words(["sinfo", "-h", "-p", "main", "-t", "idle", "-o", "%D"]), env=self.environment, capture_output=True, text=True)
         return int(said.stdout.strip() or 0)
 
     def _until(self, happened, what, seconds=SECONDS):
@@ -186,20 +208,19 @@ class Cluster:
 
     def start_controller(self):
         """With the state that it had."""
-        self.controller = self._start("slurmctld", "-D")
+        self.controller = self._start("slurmctld", "-D", place=LOGIN)
         self._until(lambda: self.run("scontrol", "ping", check=False).returncode == 0, "slurmctld does not answer")
 
-    def run(self, *command, check=True, environment=None, **options):
+    def run(self, *command, check=True, environment=None):
         """As the user."""
-        done = subprocess.run(command, env=environment or self.environment, capture_output=True, text=True, user=UID, group=UID, extra_groups=[], cwd="/",
-                              **options)
+        done = subprocess.run(self.as_user(command), env=environment or self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         if check and done.returncode != 0:
             raise AssertionError(f"{' '.join(command)}: {done.stderr}")
         return done
 
     def control(self, *words, check=True):
         """scontrol, as root."""
-        subprocess.run(["scontrol", *words], env=self.environment, check=check, capture_output=True)
+        subprocess.run(self.words(["scontrol", *words]), env=self.environment, check=check, capture_output=True)
 
     def pilots(self, states="PENDING,RUNNING,COMPLETING,CONFIGURING"):
         """Jobs of pilots in those states, as numbers."""

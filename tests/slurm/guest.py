@@ -11,7 +11,7 @@ import time
 import unittest
 from pathlib import Path
 
-from cluster import UID, Cluster
+from cluster import LOGIN, UID, Cluster
 
 ROOT = Path(__file__).resolve().parents[2]
 BINARY = Path(os.environ.get("PACELINE_BINARY", ROOT / "build/release/paceline")).resolve()
@@ -23,10 +23,11 @@ class Guest(unittest.TestCase):
 
     options = ()
     drains_itself = True
+    kind = Cluster
 
     @classmethod
     def setUpClass(cls):
-        cls.cluster = cls.enterClassContext(Cluster())
+        cls.cluster = cls.enterClassContext(cls.kind())
 
     def setUp(self):
         self.folder = Path(tempfile.mkdtemp(prefix="paceline-guest-"))
@@ -37,28 +38,29 @@ class Guest(unittest.TestCase):
         # On a file system that every user reads, as a cluster has one.
         self.program = self.folder / "paceline"
         shutil.copy(BINARY, self.program)
-        self.address = None
+        self.address = self.listen = None
         self.up()
         self.addCleanup(self.end)
         if self.drains_itself:
             self.call("drain", self.own_node(), "--keep", "--reason", "login node")
 
     def up(self):
-        listen = self.address or "127.0.0.1:0"
+        listen = self.address or self.listen or f"{self.cluster.place_of(LOGIN)[1]}:0"
         with open(self.folder / "up.log", "ab") as log:
-            self.server = subprocess.Popen([self.program, "up", "--slots", "1", "--listen", listen, *self.options], env=self.environment,
-                                           stdin=subprocess.DEVNULL, stdout=log, stderr=log, user=UID, group=UID, extra_groups=[],
-                                           cwd=self.folder)
+            self.server = subprocess.Popen(self.by_user(self.program, "up", "--slots", "1", "--listen", listen, *self.options),
+                                           env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         self.until(lambda: self.call("nodes", check=False).returncode == 0, "the server does not answer")
         if self.address is None:
-            self.address = re.search(r"paceline login (\S+)", self.told()).group(1)
+            self.address = re.findall(r"paceline login (\S+)", self.told())[-1]
+
+    def by_user(self, *command):
+        return self.cluster.as_user(command, self.folder)
 
     def json(self, *words):
         return json.loads(self.call(*words, "-o", "json").stdout)
 
     def call(self, *words, check=True):
-        done = subprocess.run([self.program, *map(str, words)], env=self.environment, stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True, user=UID, group=UID, extra_groups=[], cwd=self.folder)
+        done = subprocess.run(self.by_user(self.program, *words), env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         if check and done.returncode != 0:
             raise AssertionError(f"paceline {' '.join(map(str, words))}: {done.stderr}{self.told()}")
         return done

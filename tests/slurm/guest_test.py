@@ -5,7 +5,29 @@ import unittest
 from pathlib import Path
 
 import cluster
+from cluster import LOGIN
+from apart import ApartCluster
 from guest import Guest
+
+# Every rank adds its number to a sum at rank 0, which tells it to all: as a training does, and without a framework.
+SUM = """
+import os, socket, time
+rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+at = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
+if rank == 0:
+    door = socket.create_server(at, backlog=size)
+    peers = [door.accept()[0] for _ in range(size - 1)]
+    total = sum(int(peer.recv(16)) for peer in peers)
+    for peer in peers: peer.sendall(str(total).encode())
+else:
+    while True:
+        try: peer = socket.create_connection(at, 5); break
+        except OSError: time.sleep(0.1)
+    peer.sendall(str(rank).encode())
+    total = int(peer.recv(16))
+print(f"rank {rank} of {size} on {socket.gethostname()}: {total}", flush=True)
+"""
+
 
 def setUpModule():
     cluster.add_user()
@@ -186,6 +208,59 @@ class GuestTest(Guest):
         self.until(lambda: "PartitionTimeLimit" in self.why(job), "why does not name the limit")
         self.assertRegex(self.why(job), r"1 more node was asked of Slurm \d+ s ago \(job \d+, PartitionTimeLimit\)\.")
         self.assertEqual(len(self.cluster.pilots()), 1)
+
+
+class ApartTest(Guest):
+    """Nodes that are machines of their own."""
+
+    kind = ApartCluster
+
+    def test_a_gang_over_two_pilots_talks(self):
+        self.connect()
+        (self.folder / "sum.py").write_text(SUM)
+        job = self.submit("--slots", "8", "--workdir", str(self.folder), "--", "/usr/bin/python3", "sum.py")
+        self.until(lambda: self.job(job)["ended_at"], "the gang does not end")
+        logs = self.call("logs", job).stdout
+        self.assertEqual(self.job(job)["state"], "COMPLETED", logs)
+        said = re.findall(r"rank (\d) of 8 on (n\d): 28$", logs, re.M)
+        self.assertEqual(sorted(rank for rank, _ in said), list("01234567"), logs)
+        self.assertEqual({node for _, node in said}, {self.cluster.node_of(pilot) for pilot in self.cluster.pilots()})
+        self.assertEqual(len({node for _, node in said}), 2, "it ran on one")
+
+    def test_what_a_node_does_not_find_is_one_sentence(self):
+        login = self.cluster.machines[LOGIN]
+        login.run("ip", "address", "add", "10.88.0.1/24", "dev", "lo")
+        job = self.submit("--", "true")
+        for machine in self.nodes():
+            machine.run("mount", "-t", "tmpfs", "tmpfs", self.folder)
+        self.assert_refused(f"'{self.program}' is no program on Slurm's nodes.",
+                            "Start the server from a file system that the nodes share, by its path there.")
+        for machine in self.nodes():
+            machine.run("umount", self.folder)
+        self.again("10.88.0.1:0")
+        self.assert_refused(f"Slurm's nodes can't reach {self.address}.",
+                            "Start the server with --listen and an address of this machine that the nodes reach.")
+        self.again(f"{login.address}:0")
+        self.assertEqual(self.job(job)["state"], "PENDING")
+        self.assertIn("A node of it reached this server", self.connect().stdout)
+        self.until(lambda: self.job(job)["state"] == "COMPLETED", "the job does not start")
+
+    def nodes(self):
+        return [machine for name, machine in self.cluster.machines.items() if name != LOGIN]
+
+    def again(self, listen):
+        """The server, started anew to listen there."""
+        self.call("down")
+        self.server.wait(timeout=60)
+        self.address, self.listen = None, listen
+        self.up()
+
+    def assert_refused(self, *said):
+        refused = self.call("slurm", "connect", check=False)
+        self.assertEqual(refused.returncode, 76)
+        self.assertEqual([line.strip() for line in refused.stderr.splitlines()], [f"paceline: {said[0]}", said[1]])
+        self.assertFalse(self.status()["connected"])
+        self.until(lambda: not self.cluster.run("squeue", "--me", "-h").stdout, "something is left in Slurm's queue")
 
 
 class PageTest(Guest):
