@@ -25,6 +25,7 @@ sys.path.insert(0, str(ROOT / "script"))
 import accounts
 
 USER, UID = "paceline-guest", 40003
+OTHER, OTHER_UID = "paceline-other", 40004
 NODES, LOGIN = ("n1", "n2", "n3", "n4"), "login"
 PROGRAMS = ("munged", "slurmctld", "slurmd", "squeue", "sbatch", "scancel", "scontrol", "srun")
 SECONDS = 60
@@ -102,11 +103,11 @@ def why_not():
 
 
 def add_user():
-    """Makes the cluster's user known to this process and what it starts. Called before anything is started."""
+    """Makes the cluster's users known to this process and what it starts. Called before anything is started."""
     if reason := why_not():
         raise unittest.SkipTest(reason)
     try:
-        accounts.add({USER: UID})
+        accounts.add({USER: UID, OTHER: OTHER_UID})
     except accounts.NotPermitted as refusal:
         raise unittest.SkipTest(str(refusal))
 
@@ -181,9 +182,9 @@ class Cluster:
         """What runs a command there, as root."""
         return [*map(str, command)]
 
-    def as_user(self, command, directory="/"):
-        """What runs it on the login node, as the user."""
-        return self.words(["setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups", "env", "-C", directory, *command])
+    def as_user(self, command, directory="/", uid=UID):
+        """What runs it on the login node, as that user."""
+        return self.words(["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "env", "-C", directory, *command])
 
     def _start(self, *command, place=None):
         with open(self.root / f"{command[0]}.out", "ab") as log:

@@ -5,7 +5,7 @@ import unittest
 from pathlib import Path
 
 import cluster
-from cluster import LOGIN
+from cluster import LOGIN, OTHER_UID, UID, USER
 from apart import ApartCluster
 from guest import Guest
 
@@ -209,6 +209,21 @@ class GuestTest(Guest):
         self.assertRegex(self.why(job), r"1 more node was asked of Slurm \d+ s ago \(job \d+, PartitionTimeLimit\)\.")
         self.assertEqual(len(self.cluster.pilots()), 1)
 
+    def test_without_slurm_connect_is_one_sentence(self):
+        """On a machine that has everything else."""
+        self.down()
+        programs = self.folder / "bin"
+        programs.mkdir()
+        for folder in self.environment["PATH"].split(":"):
+            for program in Path(folder).iterdir() if Path(folder).is_dir() else ():
+                if program.name not in cluster.PROGRAMS and not (programs / program.name).exists():
+                    (programs / program.name).symlink_to(program)
+        self.environment["PATH"] = str(programs)
+        self.up()
+        self.assert_refused(66, "There is no 'sbatch' on this machine.", "Run the server where Slurm's commands are: on a login node of the cluster.")
+        job = self.submit("--", "true")
+        self.assertNotIn("Slurm", self.why(job))
+
 
 class ApartTest(Guest):
     """Nodes that are machines of their own."""
@@ -233,34 +248,46 @@ class ApartTest(Guest):
         job = self.submit("--", "true")
         for machine in self.nodes():
             machine.run("mount", "-t", "tmpfs", "tmpfs", self.folder)
-        self.assert_refused(f"'{self.program}' is no program on Slurm's nodes.",
+        self.assert_refused(76, f"'{self.program}' is no program on Slurm's nodes.",
                             "Start the server from a file system that the nodes share, by its path there.")
         for machine in self.nodes():
             machine.run("umount", self.folder)
         self.again("10.88.0.1:0")
-        self.assert_refused(f"Slurm's nodes can't reach {self.address}.",
+        self.assert_refused(76, f"Slurm's nodes can't reach {self.address}.",
                             "Start the server with --listen and an address of this machine that the nodes reach.")
         self.again(f"{login.address}:0")
         self.assertEqual(self.job(job)["state"], "PENDING")
         self.assertIn("A node of it reached this server", self.connect().stdout)
         self.until(lambda: self.job(job)["state"] == "COMPLETED", "the job does not start")
 
+    def test_a_server_of_root_asks_slurm_for_nothing_and_a_users_node_is_for_his_jobs_alone(self):
+        """A user may lend it what Slurm gave him."""
+        self.down()
+        self.uid, self.address = 0, None
+        self.environment["PACELINE_DIR"] = str(self.cluster.root / "server-of-root")
+        self.up()
+        self.assert_refused(76, "This server is root's, and pilots are no job for root.",
+                            "Start one of your own on the login node: 'paceline up --listen ADDRESS:PORT'.")
+        self.call("drain", self.own_node(), "--keep", "--reason", "login node")
+        line = self.call("node", "invite").stdout.strip()
+        lent = self.cluster.run("sbatch", "--parsable", "--output=/dev/null", f"--wrap=PATH={self.folder}:$PATH; {line} --dir {self.folder}/lent --slots 4")
+        self.until(lambda: len(self.json("nodes")["nodes"]) == 2, "the user's node does not join")
+        node = self.cluster.node_of(lent.stdout.strip())
+        others, own = (int(self.call("submit", "--parsable", "--workdir", "/", "--", "hostname", uid=uid).stdout) for uid in (OTHER_UID, UID))
+        self.until(lambda: self.job(own)["state"] == "COMPLETED", "the user's own job does not start")
+        self.assertIn(f"\n{node}\n", self.call("logs", own).stdout)
+        self.assertIn(f"needs nodes that serve more users than '{USER}'; 4 slots are free elsewhere.", self.why(others))
+        self.assertIn(f"{node} starts only jobs of {USER}\n", self.call("nodes").stdout)
+        self.assertEqual(self.job(others)["state"], "PENDING")
+
     def nodes(self):
         return [machine for name, machine in self.cluster.machines.items() if name != LOGIN]
 
     def again(self, listen):
         """The server, started anew to listen there."""
-        self.call("down")
-        self.server.wait(timeout=60)
+        self.down()
         self.address, self.listen = None, listen
         self.up()
-
-    def assert_refused(self, *said):
-        refused = self.call("slurm", "connect", check=False)
-        self.assertEqual(refused.returncode, 76)
-        self.assertEqual([line.strip() for line in refused.stderr.splitlines()], [f"paceline: {said[0]}", said[1]])
-        self.assertFalse(self.status()["connected"])
-        self.until(lambda: not self.cluster.run("squeue", "--me", "-h").stdout, "something is left in Slurm's queue")
 
 
 class PageTest(Guest):
