@@ -10,6 +10,7 @@ Debian's slurmd takes `-N NAME` for several on one machine; `config_overrides` l
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import socket
@@ -62,6 +63,7 @@ MinJobAge=300
 SlurmdParameters=config_overrides
 GresTypes=gpu
 JobSubmitPlugins=lua
+TaskProlog={root}/prolog
 {nodes}
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
@@ -82,6 +84,25 @@ function slurm_job_submit(job, partitions, uid)
 end
 function slurm_job_modify(job, known, partitions, uid) return slurm.SUCCESS end
 return slurm.SUCCESS
+"""
+
+# A driver of four GPUs, for what runs in the partition `single`: Paceline asks this much of it at least.
+DRIVER = """
+#include <stdio.h>
+#include <string.h>
+static long gpu[4] = {0, 1, 2, 3};
+int nvmlInit_v2(void) { return 0; }
+int nvmlShutdown(void) { return 0; }
+int nvmlDeviceGetCount_v2(unsigned* n) { *n = 4; return 0; }
+int nvmlDeviceGetHandleByIndex_v2(unsigned i, long** h) { *h = &gpu[i]; return 0; }
+int nvmlDeviceGetUUID(long* h, char* s, unsigned n) { snprintf(s, n, "GPU-%ld", *h); return 0; }
+int nvmlDeviceGetName(long* h, char* s, unsigned n) { snprintf(s, n, "Fake"); return 0; }
+int nvmlDeviceGetMemoryInfo(long* h, unsigned long long* m) { m[0] = 1ULL << 30; return 0; }
+int nvmlDeviceGetPciInfo_v3(long* h, char* p) { sprintf(p + 36, "0000:%ld0:00.0", *h + 1); return 0; }
+"""
+PROLOG = """#!/bin/sh
+[ "$SLURM_JOB_PARTITION" = single ] && [ -e {driver} ] && echo export PACELINE_NVML={driver}
+exit 0
 """
 
 
@@ -172,6 +193,9 @@ class Cluster:
                                                        controller="{}({})".format(*self.place_of(LOGIN))))
         (root / "gres.conf").write_text(f"AutoDetect=off\nNodeName=n[1-4] Name=gpu File={root}/dev/gpu[0-3]\n")
         (root / "job_submit.lua").write_text(SUBMIT)
+        self.driver = root / "libnvidia-ml.so"
+        (root / "prolog").write_text(PROLOG.format(driver=self.driver))
+        (root / "prolog").chmod(0o755)
         (root / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
 
     def place_of(self, name):
@@ -230,6 +254,15 @@ class Cluster:
 
     def state(self, job):
         return self.run("squeue", "-h", "-t", "all", "-j", str(job), "-o", "%T").stdout.strip()
+
+    def install_driver(self):
+        subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-o", self.driver, "-"], input=DRIVER, text=True, check=True)
+
+    def gpus_of(self, job):
+        """The numbers of those that Slurm gave it."""
+        told = self.run("scontrol", "show", "job", "--details", str(job)).stdout
+        spans = [span.partition("-") for span in re.search(r"GRES=gpu:\d+\(IDX:(\S+)\)", told).group(1).split(",")]
+        return {number for first, _, last in spans for number in range(int(first), int(last or first) + 1)}
 
     def node_of(self, job):
         return self.run("squeue", "-h", "-t", "all", "-j", str(job), "-o", "%N").stdout.strip()

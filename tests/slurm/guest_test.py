@@ -224,6 +224,22 @@ class GuestTest(Guest):
         job = self.submit("--", "true")
         self.assertNotIn("Slurm", self.why(job))
 
+    def test_two_pilots_of_one_node_use_the_gpus_that_each_was_given(self):
+        self.cluster.install_driver()
+        self.connect("--partition", "single", "--gres", "gpu:2")
+        script = "echo sees $CUDA_VISIBLE_DEVICES; until [ -e over ]; do sleep 0.1; done"
+        jobs = [self.submit("--workdir", str(self.folder), "--", "sh", "-c", script) for _ in range(4)]
+        self.until(lambda: all(self.job(job)["state"] == "RUNNING" for job in jobs), "not all of them run")
+        seen = {}
+        for job in jobs:
+            self.until(lambda: "sees" in self.call("logs", job).stdout, "the script tells nothing")
+            seen.setdefault(self.job(job)["gang"][0]["node"], []).append(re.search(r"sees (.*)", self.call("logs", job).stdout).group(1))
+        given = {f"n3-{pilot}": [f"GPU-{number}" for number in self.cluster.gpus_of(pilot)] for pilot in self.cluster.pilots()}
+        self.assertEqual({node: sorted(devices) for node, devices in seen.items()}, given)
+        self.assertEqual(sorted(sum(given.values(), [])), ["GPU-0", "GPU-1", "GPU-2", "GPU-3"])
+        (self.folder / "over").touch()
+        self.until(lambda: all(self.job(job)["state"] == "COMPLETED" for job in jobs), "they do not end")
+
 
 class ApartTest(Guest):
     """Nodes that are machines of their own."""
