@@ -232,9 +232,10 @@ class Cluster:
         self.controller.wait(timeout=30)
 
     def start_controller(self):
-        """With the state that it had."""
+        """With the state that it had, and once it has heard of its nodes again: before it refuses what it would run."""
         self.controller = self._start("slurmctld", "-D", place=LOGIN)
         self._until(lambda: self.run("scontrol", "ping", check=False).returncode == 0, "slurmctld does not answer")
+        self._until(lambda: "unknown" not in self.run("sinfo", "-h", "-N", "-o", "%T").stdout, "slurmctld hears of no nodes")
 
     def run(self, *command, check=True, environment=None):
         """As the user."""
