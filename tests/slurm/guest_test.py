@@ -193,6 +193,16 @@ class GuestTest(Guest):
         self.assertEqual((self.job(job)["attempt"], self.job(job)["retries_used"]), (2, 0))
         self.assertNotIn(pilot, self.cluster.pilots(), "it came back")
 
+    def test_what_a_requeued_pilot_ran_goes_on_though_slurm_holds_the_pilot_back(self):
+        self.connect("--nodes-max", "1")
+        job = self.submit("--retry", "0", "--workdir", str(self.folder), "--", "sh", "-c", ONCE_LONG)
+        self.until((self.folder / "begun").exists, "the job does not start")
+        pilot = self.cluster.pilots()[0]
+        self.cluster.run("scontrol", "update", f"JobId={pilot}", "Requeue=1")
+        self.cluster.run("scontrol", "requeuehold", str(pilot))
+        self.until(lambda: self.job(job)["state"] == "COMPLETED", "the job does not go on elsewhere")
+        self.assertEqual(self.job(job)["attempt"], 2)
+
     def test_a_gang_beyond_what_a_partition_has_waits_and_holds_nobody_up(self):
         """Two nodes, ten minutes."""
         self.connect("--partition", "small", "--nodes-max", "4", "--time", "10m")
