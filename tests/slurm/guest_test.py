@@ -238,6 +238,13 @@ class GuestTest(Guest):
         job = self.submit("--", "true")
         self.assertNotIn("Slurm", self.why(job))
 
+    def test_connect_again_replaces_what_slurm_has_not_started(self):
+        self.connect("--partition", "small", "--time", "1h")
+        job = self.submit("--", "true")
+        self.until(lambda: "PartitionTimeLimit" in self.why(job), "why does not name the limit")
+        self.connect("--partition", "small", "--time", "10m")
+        self.until(lambda: self.job(job)["state"] == "COMPLETED", "the job does not start")
+
     @unittest.skipUnless(shutil.which("cc"), "without a C compiler")
     def test_two_pilots_of_one_node_use_the_gpus_that_each_was_given(self):
         self.cluster.install_driver()
