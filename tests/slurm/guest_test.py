@@ -280,6 +280,18 @@ class ApartTest(Guest):
         self.assertEqual({node for _, node in said}, {self.cluster.node_of(pilot) for pilot in self.cluster.pilots()})
         self.assertEqual(len({node for _, node in said}), 2, "it ran on one")
 
+    def test_a_gang_over_two_pilots_of_one_node_talks(self):
+        """Slurm puts what is small on one node."""
+        self.connect("--partition", "single", "--gres", "gpu:2")
+        (self.folder / "sum.py").write_text(SUM)
+        job = self.submit("--slots", "4", "--workdir", str(self.folder), "--", "/usr/bin/python3", "sum.py")
+        self.until(lambda: self.job(job)["ended_at"], "the gang does not end")
+        logs = self.call("logs", job).stdout
+        self.assertEqual(self.job(job)["state"], "COMPLETED", logs)
+        said = re.findall(r"rank (\d) of 4 on n3: 6$", logs, re.M)
+        self.assertEqual(sorted(said), list("0123"), logs)
+        self.assertEqual(len(self.cluster.pilots()), 2)
+
     def test_what_a_node_does_not_find_is_one_sentence(self):
         login = self.cluster.machines[LOGIN]
         login.run("ip", "address", "add", "10.88.0.1/24", "dev", "lo")
