@@ -1,11 +1,36 @@
 """Jobs on nodes that Slurm brings: they start there, and whatever Slurm does with the nodes, none is lost and nothing is left."""
 
 import re
+import shutil
 import unittest
 from pathlib import Path
 
 import cluster
+from apart import ApartCluster
+from cluster import LOGIN, OTHER_UID, UID, USER
 from guest import Guest
+
+# Every rank adds its number to a sum at rank 0, which tells it to all: as a training does, and without a framework.
+SUM = """
+import os, socket, time
+rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+at = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
+if rank == 0:
+    door = socket.create_server(at, backlog=size)
+    peers = [door.accept()[0] for _ in range(size - 1)]
+    total = sum(int(peer.recv(16)) for peer in peers)
+    for peer in peers: peer.sendall(str(total).encode())
+else:
+    while True:
+        try: peer = socket.create_connection(at, 5); break
+        except OSError: time.sleep(0.1)
+    peer.sendall(str(rank).encode())
+    total = int(peer.recv(16))
+print(f"rank {rank} of {size} on {socket.gethostname()}: {total}", flush=True)
+"""
+
+# Ends only where it starts again.
+ONCE_LONG = "echo $PACELINE_ATTEMPT >> begun; [ $PACELINE_ATTEMPT -gt 1 ] || exec sleep 1000"
 
 
 def setUpModule():
@@ -101,7 +126,8 @@ class GuestTest(Guest):
 
     def test_what_slurm_refuses_is_one_sentence(self):
         for words, said in ((("--partition", "nowhere"), "Slurm refuses such a pilot: "), (("--gres", "gpu:9"), "Slurm refuses such a pilot: "),
-                            (("--partition", "closed"), "Slurm refuses such a pilot: "), (("--partition", "a b"), "no word of Slurm's"),
+                            (("--partition", "closed"), "Slurm refuses such a pilot: "),
+                            (("--account", "nobody"), "Slurm refuses such a pilot: Invalid account"), (("--partition", "a b"), "no word of Slurm's"),
                             (("--time", "1m"), "--time must be"), (("--nodes-max", "0"), "--nodes-max")):
             refused = self.call("slurm", "connect", *words, check=False)
             self.assertNotEqual(refused.returncode, 0, words)
@@ -130,6 +156,188 @@ class GuestTest(Guest):
         self.cluster.control("update", f"NodeName={node}", "State=DOWN", "Reason=test")
         self.until(lambda: re.search(r"pilot \(job \d+, NODE_FAIL", self.why(job)), "why does not name the failed node")
         self.until(lambda: self.job(job)["state"] == "COMPLETED", "the job does not go on")
+
+    def test_a_pilot_that_is_preempted_is_a_loss_with_its_reason(self):
+        for partition in ("cancelled", "requeued"):
+            with self.subTest(partition):
+                self.connect("--partition", partition, "--nodes-max", "1")
+                (self.folder / "begun").unlink(missing_ok=True)
+                job = self.submit("--retry", "0", "--workdir", str(self.folder), "--", "sh", "-c", ONCE_LONG)
+                self.until((self.folder / "begun").exists, "the job does not start")
+                pilot = self.cluster.pilots("RUNNING")[0]
+                node = self.cluster.node_of(pilot)
+                self.cluster.take("--partition=urgent", f"--nodelist={node}")
+                self.until(lambda: f"Slurm ended its pilot (job {pilot}, PREEMPTED)" in self.why(job), "why does not name the reason")
+                self.until(lambda: self.job(job)["state"] == "COMPLETED", "the job does not go on elsewhere")
+                self.assertEqual(self.cluster.state(pilot), "PREEMPTED", "Slurm starts it no more")
+                self.assertEqual((self.job(job)["attempt"], self.job(job)["retries_used"]), (2, 0))
+                self.assertEqual((self.folder / "begun").read_text().split(), ["1", "2"])
+                self.assertNotIn(node, [self.cluster.node_of(other) for other in self.cluster.pilots("RUNNING")])
+                self.cluster.run("scancel", "--me")
+                self.until_no_pilot()
+
+    def test_a_pilot_is_requeued_only_where_somebody_insists(self):
+        """Slurm is asked not to. Where its user overrules that, the pilot joins no second time, and what ran there goes on elsewhere."""
+        self.connect("--nodes-max", "1")
+        job = self.submit("--retry", "0", "--workdir", str(self.folder), "--", "sh", "-c", ONCE_LONG)
+        self.until((self.folder / "begun").exists, "the job does not start")
+        pilot = self.cluster.pilots()[0]
+        refused = self.cluster.run("scontrol", "requeue", str(pilot), check=False)
+        self.assertIn("disabled", refused.stderr)
+        self.assertEqual(self.cluster.state(pilot), "RUNNING")
+        self.cluster.run("scontrol", "update", f"JobId={pilot}", "Requeue=1")
+        self.cluster.run("scontrol", "requeue", str(pilot))
+        self.until(lambda: f"It was lost with node {self.cluster.node_of(pilot)}-{pilot}: Slurm ended its pilot (job {pilot}, " in self.why(job),
+                   "why does not name the reason")
+        self.until(lambda: self.job(job)["state"] == "COMPLETED", "the job does not go on")
+        self.assertEqual((self.job(job)["attempt"], self.job(job)["retries_used"]), (2, 0))
+        self.assertNotIn(pilot, self.cluster.pilots(), "it came back")
+
+    def test_what_a_requeued_pilot_ran_goes_on_though_slurm_holds_the_pilot_back(self):
+        self.connect("--nodes-max", "1")
+        job = self.submit("--retry", "0", "--workdir", str(self.folder), "--", "sh", "-c", ONCE_LONG)
+        self.until((self.folder / "begun").exists, "the job does not start")
+        pilot = self.cluster.pilots()[0]
+        self.cluster.run("scontrol", "update", f"JobId={pilot}", "Requeue=1")
+        self.cluster.run("scontrol", "requeuehold", str(pilot))
+        self.until(lambda: self.job(job)["state"] == "COMPLETED", "the job does not go on elsewhere")
+        self.assertEqual(self.job(job)["attempt"], 2)
+
+    def test_a_gang_beyond_what_a_partition_has_waits_and_holds_nobody_up(self):
+        """Two nodes, ten minutes."""
+        self.connect("--partition", "small", "--nodes-max", "4", "--time", "10m")
+        gang = self.submit("--slots", "12", "--", "true")
+        told = re.compile(r"needs 12 slots, 8 free now\..* 1 more node was asked of Slurm \d+ s ago \(job \d+, Resources\)\.")
+        self.until(lambda: told.search(self.why(gang)), "why does not tell of the third node")
+        self.assertEqual(len(self.cluster.pilots("RUNNING")), 2)
+        small = self.submit("--slots", "4", "--", "true")
+        self.until(lambda: self.job(small)["state"] == "COMPLETED", "the gang holds another job up")
+        self.assertEqual(self.job(gang)["state"], "PENDING")
+        self.call("cancel", gang)
+        self.until(lambda: not self.cluster.pilots("PENDING"), "the third node is not taken back")
+        self.call("slurm", "disconnect", "--yes")
+        self.until_no_pilot()
+        self.connect("--partition", "small", "--time", "1h")
+        job = self.submit("--", "true")
+        self.until(lambda: "PartitionTimeLimit" in self.why(job), "why does not name the limit")
+        self.assertRegex(self.why(job), r"1 more node was asked of Slurm \d+ s ago \(job \d+, PartitionTimeLimit\)\.")
+        self.assertEqual(len(self.cluster.pilots()), 1)
+
+    def test_without_slurm_connect_is_one_sentence(self):
+        """On a machine that has everything else."""
+        self.down()
+        programs = self.folder / "bin"
+        programs.mkdir()
+        for folder in self.environment["PATH"].split(":"):
+            for program in Path(folder).iterdir() if Path(folder).is_dir() else ():
+                if program.name not in cluster.PROGRAMS and not (programs / program.name).exists():
+                    (programs / program.name).symlink_to(program)
+        self.environment["PATH"] = str(programs)
+        self.up()
+        self.assert_refused(66, "There is no 'sbatch' on this machine.", "Run the server where Slurm's commands are: on a login node of the cluster.")
+        job = self.submit("--", "true")
+        self.assertNotIn("Slurm", self.why(job))
+
+    def test_connect_again_replaces_what_slurm_has_not_started(self):
+        self.connect("--partition", "small", "--time", "1h")
+        job = self.submit("--", "true")
+        self.until(lambda: "PartitionTimeLimit" in self.why(job), "why does not name the limit")
+        self.connect("--partition", "small", "--time", "10m")
+        self.until(lambda: self.job(job)["state"] == "COMPLETED", "the job does not start")
+
+    @unittest.skipUnless(shutil.which("cc"), "without a C compiler")
+    def test_two_pilots_of_one_node_use_the_gpus_that_each_was_given(self):
+        self.cluster.install_driver()
+        self.connect("--partition", "single", "--gres", "gpu:2")
+        script = "echo sees $CUDA_VISIBLE_DEVICES; until [ -e over ]; do sleep 0.1; done"
+        jobs = [self.submit("--workdir", str(self.folder), "--", "sh", "-c", script) for _ in range(4)]
+        self.until(lambda: all(self.job(job)["state"] == "RUNNING" for job in jobs), "not all of them run")
+        seen = {}
+        for job in jobs:
+            self.until(lambda: "sees" in self.call("logs", job).stdout, "the script tells nothing")
+            seen.setdefault(self.job(job)["gang"][0]["node"], []).append(re.search(r"sees (.*)", self.call("logs", job).stdout).group(1))
+        given = {f"n3-{pilot}": [f"GPU-{number}" for number in self.cluster.gpus_of(pilot)] for pilot in self.cluster.pilots()}
+        self.assertEqual({node: sorted(devices) for node, devices in seen.items()}, given)
+        self.assertEqual(sorted(sum(given.values(), [])), ["GPU-0", "GPU-1", "GPU-2", "GPU-3"])
+        (self.folder / "over").touch()
+        self.until(lambda: all(self.job(job)["state"] == "COMPLETED" for job in jobs), "they do not end")
+
+
+class ApartTest(Guest):
+    """Nodes that are machines of their own."""
+
+    kind = ApartCluster
+
+    def test_a_gang_over_two_pilots_talks(self):
+        self.connect()
+        (self.folder / "sum.py").write_text(SUM)
+        job = self.submit("--slots", "8", "--workdir", str(self.folder), "--", "/usr/bin/python3", "sum.py")
+        self.until(lambda: self.job(job)["ended_at"], "the gang does not end")
+        logs = self.call("logs", job).stdout
+        self.assertEqual(self.job(job)["state"], "COMPLETED", logs)
+        said = re.findall(r"rank (\d) of 8 on (n\d): 28$", logs, re.M)
+        self.assertEqual(sorted(rank for rank, _ in said), list("01234567"), logs)
+        self.assertEqual({node for _, node in said}, {self.cluster.node_of(pilot) for pilot in self.cluster.pilots()})
+        self.assertEqual(len({node for _, node in said}), 2, "it ran on one")
+
+    def test_a_gang_over_two_pilots_of_one_node_talks(self):
+        """Slurm puts what is small on one node."""
+        self.connect("--partition", "single", "--gres", "gpu:2")
+        (self.folder / "sum.py").write_text(SUM)
+        job = self.submit("--slots", "4", "--workdir", str(self.folder), "--", "/usr/bin/python3", "sum.py")
+        self.until(lambda: self.job(job)["ended_at"], "the gang does not end")
+        logs = self.call("logs", job).stdout
+        self.assertEqual(self.job(job)["state"], "COMPLETED", logs)
+        said = re.findall(r"rank (\d) of 4 on n3: 6$", logs, re.M)
+        self.assertEqual(sorted(said), list("0123"), logs)
+        self.assertEqual(len(self.cluster.pilots()), 2)
+
+    def test_what_a_node_does_not_find_is_one_sentence(self):
+        login = self.cluster.machines[LOGIN]
+        login.run("ip", "address", "add", "10.88.0.1/24", "dev", "lo")
+        job = self.submit("--", "true")
+        for machine in self.nodes():
+            machine.run("mount", "-t", "tmpfs", "tmpfs", self.folder)
+        self.assert_refused(76, f"'{self.program}' is no program on Slurm's nodes.",
+                            "Start the server from a file system that the nodes share, by its path there.")
+        for machine in self.nodes():
+            machine.run("umount", self.folder)
+        self.again("10.88.0.1:0")
+        self.assert_refused(76, f"Slurm's nodes can't reach {self.address}.",
+                            "Start the server with --listen and an address of this machine that the nodes reach.")
+        self.again(f"{login.address}:0")
+        self.assertEqual(self.job(job)["state"], "PENDING")
+        self.assertIn("A node of it reached this server", self.connect().stdout)
+        self.until(lambda: self.job(job)["state"] == "COMPLETED", "the job does not start")
+
+    def test_a_server_of_root_asks_slurm_for_nothing_and_a_users_node_is_for_his_jobs_alone(self):
+        """A user may lend it what Slurm gave him."""
+        self.down()
+        self.uid, self.address = 0, None
+        self.environment["PACELINE_DIR"] = str(self.cluster.root / "server-of-root")
+        self.up()
+        self.assert_refused(76, "This server is root's, and pilots are no job for root.",
+                            "Start one of your own on the login node: 'paceline up --listen ADDRESS:PORT'.")
+        self.call("drain", self.own_node(), "--keep", "--reason", "login node")
+        line = self.call("node", "invite").stdout.strip()
+        lent = self.cluster.run("sbatch", "--parsable", "--output=/dev/null", f"--wrap=PATH={self.folder}:$PATH; {line} --dir {self.folder}/lent --slots 4")
+        self.until(lambda: len(self.json("nodes")["nodes"]) == 2, "the user's node does not join")
+        node = self.cluster.node_of(lent.stdout.strip())
+        others, own = (int(self.call("submit", "--parsable", "--workdir", "/", "--", "hostname", uid=uid).stdout) for uid in (OTHER_UID, UID))
+        self.until(lambda: self.job(own)["state"] == "COMPLETED", "the user's own job does not start")
+        self.assertIn(f"\n{node}\n", self.call("logs", own).stdout)
+        self.assertIn(f"needs nodes that serve more users than '{USER}'; 4 slots are free elsewhere.", self.why(others))
+        self.assertIn(f"{node} starts only jobs of {USER}\n", self.call("nodes").stdout)
+        self.assertEqual(self.job(others)["state"], "PENDING")
+
+    def nodes(self):
+        return [machine for name, machine in self.cluster.machines.items() if name != LOGIN]
+
+    def again(self, listen):
+        """The server, started anew to listen there."""
+        self.down()
+        self.address, self.listen = None, listen
+        self.up()
 
 
 class PageTest(Guest):
