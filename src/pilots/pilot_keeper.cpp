@@ -123,20 +123,19 @@ PilotKeeper::Turn PilotKeeper::take(const Result<std::vector<Pilot>>& listed) {
     return {};
   }
   unanswered_.clear();
-  auto all = known(*listed);
+  pilots_ = known(*listed);
   const auto actions = reconcile({.settings = *settings_,
                                   .demand = demand(),
-                                  .pilots = all,
+                                  .pilots = pilots_,
                                   .leaving = leaving_,
                                   .may_ask = !ask_again_at_ || *ask_again_at_ <= clock_.now()});
-  std::erase_if(all, [](const KnownPilot& each) {
+  Turn turn;
+  act(actions, turn.requests);
+  std::erase_if(pilots_, [](const KnownPilot& each) {
     const bool may_run = each.node && each.node->busy;
     return each.pilot && each.pilot->state == PilotState::over && !may_run;
   });
-  pilots_ = std::move(all);
-  Turn turn;
   turn.left = leaving_ && pilots_.empty() && actions.empty();
-  act(actions, turn.requests);
   return turn;
 }
 

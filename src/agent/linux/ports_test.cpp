@@ -111,7 +111,8 @@ TEST_F(PortsTest, OfOneGangAreItsAgentsTogetherAndNobodyElses) {
 TEST_F(PortsTest, OfOneGangAreHadByAllWhoBeginTogether) {
   for (int round = 0; round < 50; ++round) {
     const auto gang = fmt::format("gang {}.1", round);
-    std::vector<Result<Ports>> taken(4, fail(ErrorCode::storage, "nobody asked", {}));
+    std::vector<Result<Ports>> taken;
+    for (int i = 0; i < 4; ++i) taken.push_back(fail(ErrorCode::storage, "nobody asked", {}));
     std::vector<std::thread> agents;
     for (auto& mine : taken) agents.emplace_back([&] { mine = blocks_.take_at(kFrom, 3, gang); });
     for (auto& agent : agents) agent.join();
