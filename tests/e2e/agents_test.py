@@ -1,15 +1,18 @@
 """Machines that lend their slots to another one's server: an agent with a directory of its own, over TLS on loopback."""
 
+import contextlib
 import os
 import shutil
 import signal
+import stat
 import sys
 import tempfile
 import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from people import BINARY, OWNER, SharedBox, add_people
+from elsewhere_test import Laptop
+from people import BINARY, OWNER, SECRET, SharedBox, add_people
 from agents import SECONDS, Agent, address_of, invite
 
 THERE = {"affinity": ["label:site=there"]}
@@ -189,6 +192,71 @@ class AgentsTest(BoxWithAgents):
             agent.start(*words, token=given)
             self.assertEqual(agent.process.wait(timeout=SECONDS), 64, agent.said())
             self.assertIn(said, agent.said())
+
+
+class WhatIsKept(BoxWithAgents):
+    """Of what nobody else is to know, on the server and on a machine that joined it, while a job runs there and its user looks on
+    from a laptop."""
+
+    def setUp(self):
+        super().setUp()
+        self.join_token, address = self.invite()
+        self.other = self.agent()
+        self.other.start("--join", address, "--token", "-", "--node", "other", "--slots", "2", token=self.join_token)
+        self.until(lambda: self.state("other") == "up", self.other.said())
+        self.user_token = self.box.call("token", "create", "--user", "paceline-owner", "--role", "user").stdout.strip()
+        home = tempfile.mkdtemp(prefix="paceline-laptop-")
+        self.addCleanup(shutil.rmtree, home, ignore_errors=True)
+        laptop = Laptop(home)
+        self.assertEqual(laptop.call("login", self.address, given=self.user_token + "\n").returncode, 0)
+        self.job_id = self.submit(OWNER, THERE, ["sh", "-c", "echo begun; env > seen; echo $$ > pid; exec sleep 1000"])
+        self.until(lambda: "begun" in laptop.call("logs", str(self.job_id)).stdout, "the job did not begin")
+        self.until(lambda: (self.home / "pid").exists() and (self.home / "pid").read_text(), "the job did not begin")
+        self.follower = laptop.start("logs", "-f", str(self.job_id))
+        self.addCleanup(lambda: (self.follower.kill(), self.follower.communicate()))
+        while "begun" not in self.follower.stdout.readline():
+            self.assertIsNone(self.follower.poll(), "it follows nothing")
+
+    def files(self):
+        """(path, what is in it) of each file of the server's and the agent's, their logs among them."""
+        for directory in (self.box.directory, self.other.directory):
+            for path in directory.rglob("*"):
+                if path.is_file() and not path.is_symlink():
+                    yield path, path.read_bytes()
+        yield self.other.log, self.other.log.read_bytes()
+
+    def processes(self):
+        """(pid, its arguments, its environment) of every other process of this machine."""
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit() and int(entry.name) != os.getpid():
+                with contextlib.suppress(OSError):
+                    yield int(entry.name), (entry / "cmdline").read_bytes(), (entry / "environ").read_bytes()
+
+    def test_tokens_are_in_no_file_and_no_process(self):
+        running = {pid: (words, variables) for pid, words, variables in self.processes()}
+        worker = int((self.home / "pid").read_text())
+        for pid in (self.box.server.pid, self.other.process.pid, self.follower.pid, worker):
+            self.assertIn(pid, running)
+        self.assertIn(SECRET.encode(), running[worker][1], "what is there is not found")
+        kept = list(self.files())
+        for name in ("paceline.db", "nodes", "tokens", "up.log"):
+            self.assertIn(self.box.directory / name, [path for path, _ in kept])
+        for token in (self.join_token, self.user_token):
+            secret = token[4:50].encode()
+            for path, data in kept:
+                self.assertNotIn(secret, data, path)
+            for pid, (words, variables) in running.items():
+                self.assertNotIn(secret, words, f"the arguments of process {pid}")
+                self.assertNotIn(secret, variables, f"the environment of process {pid}")
+            self.assertNotIn(secret, (self.home / "seen").read_bytes())
+
+    def test_files_with_environments_and_keys_are_their_owners_alone(self):
+        for secret in (SECRET, "PRIVATE KEY"):
+            found = [path for path, data in self.files() if secret.encode() in data]
+            for path in found:
+                self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o600, f"{path} holds {secret}")
+            for directory in (self.box.directory, self.other.directory):
+                self.assertTrue(any(directory in path.parents for path in found), f"nothing in {directory} holds {secret}")
 
 
 if __name__ == "__main__":
