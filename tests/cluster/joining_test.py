@@ -1,5 +1,6 @@
 """Machines that join a server: what docs/cluster.md says, typed; gangs over machines; agents, servers and networks that go away."""
 
+import os
 import re
 import shutil
 import sys
@@ -253,6 +254,40 @@ class ANarrowLine(Lab):
         self.assertLess(time.monotonic() - begun, 40, "the log alone takes 160 s")
         self.assertLess(self.size_at_the_server(talks), 10_000_000, "it is on its way still")
         self.call("cancel", talks)
+
+    def test_files_and_checkpoints_that_fill_it_hold_up_nothing_either(self):
+        """A directory on its way there and a checkpoint on its way here, each too large for the time that this takes."""
+        there = ("--affinity", "label:site=there")
+        gpu = self.join("gpu-1", "--slots", "4", "--label", "site=there", "--lease", "10s")
+        gpu.machine.narrow("1mbit")
+        work = self.folder / "work"
+        (work / "saved").mkdir(parents=True)
+        (work / "data").write_bytes(os.urandom(20_000_000))
+        saves = self.submit(*there, "--workdir", work, "--checkpoint", "saved/*.bin", "--", "sh", "-c",
+                            "head -c 20000000 /dev/urandom > saved/part; mv saved/part saved/last.bin; sleep 600")
+        self.until(lambda: self.json("show", saves)["checkpoint"], "it saves nothing")
+        ships = self.submit(*there, "--ship", "--workdir", work, "--", "sleep", "600")
+        stays = self.submit(*there, "--", "sleep", "600")
+        self.until_state(stays, "RUNNING")
+        begun, before = time.monotonic(), gpu.machine.carried()
+        for _ in range(5):
+            job = self.submit(*there, "--", "sleep", "600")
+            self.until_state(job, "RUNNING")
+            self.call("cancel", job)
+            self.until_state(job, "CANCELLED")
+            self.assertEqual(self.node("gpu-1")["state"], "up")
+        self.assertLess(time.monotonic() - begun, 40, "each of the two alone takes 160 s")
+        self.until(lambda: time.monotonic() - begun > 15, "")  # longer than its lease
+        for way, (first, last) in {"come": (before[0], gpu.machine.carried()[0]), "go": (before[1], gpu.machine.carried()[1])}.items():
+            self.assertGreater((last - first) / (time.monotonic() - begun), 125_000 / 2, f"it isn't full of bytes that {way}")
+        self.assertNotEqual(self.state(ships), "RUNNING", "its files are on their way still")
+        self.assertFalse(self.json("show", saves)["checkpoint"]["kept"], "it is on its way still")
+        for job in (stays, saves):
+            shown = self.json("show", job)
+            self.assertEqual((shown["state"], shown["attempt"], shown["retries_used"]), ("RUNNING", 1, 0))
+        for job in (saves, ships, stays):
+            self.call("cancel", job)
+            self.until_state(job, "CANCELLED")
 
     def size_at_the_server(self, job):
         return len(self.call("logs", job).stdout)

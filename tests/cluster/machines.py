@@ -146,6 +146,11 @@ class Machine:
         self.run("tc", "qdisc", "replace", "dev", "eth0", *shaped)
         self.network.switch.run("tc", "qdisc", "replace", "dev", self.port, *shaped)
 
+    def carried(self):
+        """Bytes that its line brought, and took away, so far."""
+        card = next(line for line in self.run("cat", "/proc/net/dev").stdout.splitlines() if line.strip().startswith("eth0:")).split()
+        return int(card[1]), int(card[9])
+
     def run(self, *words, **how):
         return self.namespaces.run(*words, **how)
 

@@ -221,8 +221,9 @@ class WhatIsKept(BoxWithAgents):
         """(path, what is in it) of each file of the server's and the agent's, their logs among them."""
         for directory in (self.box.directory, self.other.directory):
             for path in directory.rglob("*"):
-                if path.is_file() and not path.is_symlink():
-                    yield path, path.read_bytes()
+                with contextlib.suppress(FileNotFoundError):  # one that goes as it is looked at
+                    if path.is_file() and not path.is_symlink():
+                        yield path, path.read_bytes()
         yield self.other.log, self.other.log.read_bytes()
 
     def processes(self):
