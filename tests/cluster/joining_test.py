@@ -10,7 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from lab import BINARY, ROOT, Lab
-from machines import skip_unless_permitted
+from machines import Relay, skip_unless_permitted
 
 # Every rank adds its number to a sum at rank 0, which tells it to all: as a training does, and without a framework.
 SUM = """
@@ -291,6 +291,44 @@ class ANarrowLine(Lab):
 
     def size_at_the_server(self, job):
         return len(self.call("logs", job).stdout)
+
+
+class ALineThatFails(Lab):
+    """A machine that reaches the server by a line with all the troubles that lines have."""
+
+    def test_what_runs_there_runs_once_and_nothing_is_lost(self):
+        relay = Relay(self.network.machine("wire"), self.address, self.folder)
+        self.join("gpu-1", "--slots", "4", line=self.invite().replace(self.address, relay.address))
+        there = ("--slots-per-worker", "2")
+        job = self.submit(*there, "--workdir", self.folder, "--", "sh", "-c",
+                          "echo $$ >> starts; i=0; until test -e enough; do i=$((i + 1)); echo line $i; sleep 0.1; done")
+        self.until(lambda: lines_of(self.call("logs", job).stdout), "no line comes")
+
+        relay.orders(delay=0.2)
+        begun = time.monotonic()
+        quick = self.submit(*there, "--", "true")
+        self.until_state(quick, "COMPLETED")
+        self.assertGreater(time.monotonic() - begun, 0.4, "there and back")
+        for way in ("there", "back"):
+            begun = time.monotonic()
+            relay.orders(delay=0.2, stops=[way])
+            self.until(lambda: self.node("gpu-1")["state"] != "up", "nobody notices")
+            self.until(lambda: time.monotonic() - begun > 22, "")
+            self.assertEqual(self.state(job), "RUNNING", "it waits for its machine")
+            relay.orders(delay=0.2)
+            self.until(lambda: self.node("gpu-1")["state"] == "up", f"it does not come back after what stopped {way}")
+        relay.orders(delay=0.02, breaks=5, repeats=5)
+        self.until(lambda: relay.done() == {"breaks": 5, "repeats": 5}, "the line does not break", told=lambda: str(relay.done()))
+        self.until(lambda: self.node("gpu-1")["state"] == "up", "it does not come back")
+
+        (self.folder / "enough").touch()
+        self.assertEqual(self.call("wait", job, check=False).returncode, 0, self.told())
+        lines = lines_of(self.call("logs", job).stdout)
+        self.assertGreater(len(lines), 200)
+        self.assertEqual(lines, list(range(1, len(lines) + 1)))
+        self.assertEqual(len((self.folder / "starts").read_text().split()), 1)
+        shown = self.json("show", job)
+        self.assertEqual((shown["attempt"], shown["retries_used"]), (1, 0))
 
 
 class WhoMayJoin(Lab):

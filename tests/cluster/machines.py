@@ -7,7 +7,9 @@
         gpu.cut()               # nothing comes or goes; cut(incoming=False): it is heard, and hears nothing
         gpu.heal()
         gpu.part(box)           # they don't hear each other, whatever else they hear; meet(box): they do again
-    gpu.narrow("1mbit")     # its line carries no more
+        gpu.narrow("1mbit")     # its line carries no more
+        relay = Relay(network.machine("wire"), f"{box.address}:7443", folder)
+        relay.orders(delay=0.2, stops=["there"])    # for whoever dials relay.address; see relay.py
         gpu.power_off()         # every process of it dies at once
 
 All machines see the same files, but for /run and /dev/shm, which each has for itself. Nothing of this touches the namespaces of
@@ -17,6 +19,7 @@ the user doesn't permit such namespaces.
 
 import contextlib
 import itertools
+import json
 import os
 import signal
 import subprocess
@@ -174,6 +177,30 @@ class Machine:
     def heal(self):
         self.hears = self.is_heard = True
         self.network.come_true()
+
+
+class Relay:
+    """On a machine: whoever dials it gets `to`, through a line that does what it is ordered to. Needs a folder for its files."""
+
+    def __init__(self, machine, to, folder):
+        self.address = f"{machine.address}:{to.rsplit(':', 1)[1]}"
+        self.file = folder / "relay.orders"
+        self.done_file = folder / "relay.orders.done"
+        self.process = machine.start([sys.executable, Path(__file__).with_name("relay.py"), self.address, to, self.file])
+        deadline = time.monotonic() + SECONDS
+        while not self.done_file.exists():
+            if time.monotonic() > deadline:
+                raise RuntimeError("the relay does not listen")
+            time.sleep(0.02)
+
+    def orders(self, **what):
+        fresh = self.file.with_suffix(".new")
+        fresh.write_text(json.dumps(what))
+        fresh.rename(self.file)
+
+    def done(self):
+        """How many breaks and repeats came true."""
+        return json.loads(self.done_file.read_text())
 
 
 class Network:
