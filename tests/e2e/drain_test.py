@@ -148,6 +148,33 @@ class DrainTest(BoxWithAgents):
         self.await_state(job, "PENDING")
         self.assert_as_told(self.lost(job), told)
 
+    def test_one_that_moves_costs_what_it_was_told_to(self):
+        self.joined("a")
+        self.joined("b")
+        job = self.saving(0.2, 2, THERE)
+        for knows in (False, True):  # how long it takes that job
+            here = self.node_of(job)
+            told, before = self.told_to_lose(here, job, {}), self.lost(job)
+            self.drain(here)
+            self.until(lambda: self.node_of(job) not in (here, None) and self.job(job)["state"] == "RUNNING", "it does not move")
+            self.until_it_saves(job)
+            if knows:
+                self.assert_as_told(self.lost(job) - before, told)
+            self.box.call("undrain", here)
+
+    def test_one_that_saves_when_it_is_asked_to_costs_what_it_was_told_to(self):
+        node = self.server_node()
+        job = self.saving(0.2, 2, {"elastic": "no"})
+        for knows in (False, True):  # how long it takes that job
+            told, before = self.told_to_lose(node, job, {"within_seconds": 1}), self.lost(job)
+            self.drain(node, "--within", "1s", "--yes")
+            self.await_state(job, "PENDING")
+            if knows:
+                self.assert_as_told(self.lost(job) - before, told)
+            self.box.call("undrain", node)
+            self.await_state(job, "RUNNING")
+            self.until_it_saves(job)
+
     def test_one_that_saves_loses_at_most_what_the_notice_took(self):
         node = self.server_node()
         job = self.counting({"elastic": "no"})
