@@ -1,4 +1,4 @@
-"""Machines that join a server: what docs/cluster.md says, typed; gangs over machines; agents, servers and networks that go away."""
+"""Machines that join a server; gangs over machines; agents, servers and networks that go away."""
 
 import os
 import re
@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from lab import BINARY, ROOT, Lab
+from lab import BINARY, Lab
 from machines import Relay, skip_unless_permitted
 
 # Every rank adds its number to a sum at rank 0, which tells it to all: as a training does, and without a framework.
@@ -97,11 +97,6 @@ class FiveMinutes(Lab):
         self.assertIn(f"On gpu-1: The directory '{work}' is not the one that the job was submitted in", why)
         self.assertIn("there", run("--workdir", work)[0], "a copy that is named")
         self.assertIn("here", run("--ship")[0])
-
-    def test_the_page_says_what_is_typed_here(self):
-        page = (ROOT / "docs/cluster.md").read_text()
-        for words in ("paceline up --listen", "paceline node invite", "paceline agent --join", "paceline node remove", "paceline submit --ship"):
-            self.assertIn(words, page)
 
     def test_the_place_is_what_the_invitation_says(self):
         line = self.invite("--rack", "r7", "--label", "disk=nvme")
