@@ -148,6 +148,32 @@ class APathThatIsBlocked(Lab):
         self.until_it_has_trained(job)
 
 
+class WhatListens(Lab):
+    def ports(self, node):
+        """At which others reach that machine, by any protocol."""
+        doors = [line.split()[4].rsplit(":", 1) for line in node.machine.run("ss", "-Hlntu").stdout.splitlines()]
+        return {int(port) for address, port in doors if not address.startswith("127.") and address != "[::1]"}
+
+    def test_only_ports_of_gangs_do(self):
+        nodes = [self.join(name, "--slots", "1", "--label", "trains=yes") for name in ("gpu-1", "gpu-2")]
+        of_gangs = range(20000, int(nodes[0].machine.run("cat", "/proc/sys/net/ipv4/ip_local_port_range").stdout.split()[0]))
+        idle = [self.ports(node) for node in nodes]
+        for ports in idle:
+            self.assertLessEqual(len(ports), 1, "the one by which it is tried whether they reach each other")
+            self.assertLessEqual(ports, set(of_gangs))
+        waits = SUM.replace("peers = [", "print('listens', flush=True)\n    import time\n    while not os.path.exists('go'): time.sleep(0.05)\n    peers = [")
+        (self.folder / "sum.py").write_text(waits)
+        job = self.submit("--slots", "2", "--affinity", "label:trains=yes", "--workdir", self.folder, "--", "python3", "sum.py")
+        self.until(lambda: "listens" in self.call("logs", job).stdout, "it does not train", told=lambda: self.call("why", job).stdout)
+        trains = [self.ports(node) for node in nodes]
+        self.assertNotEqual(trains, idle, "rank 0 listens")
+        for ports in trains:
+            self.assertLessEqual(ports, set(of_gangs))
+        (self.folder / "go").touch()
+        self.until_state(job, "COMPLETED")
+        self.until(lambda: [self.ports(node) for node in nodes] == idle, "a port is left open")
+
+
 class WorkOnANode(Lab):
     """Everything that a person does with a job works with one that runs on another machine."""
 
