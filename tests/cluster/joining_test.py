@@ -258,6 +258,48 @@ class WorkOnANode(Lab):
         self.call("cancel", job)
 
 
+class AMachineThatIsNotWell(Lab):
+    """One of two has a disk of its own, which is full, and then read-only: it says so, and the other serves on."""
+
+    def test_the_other_serves_on(self):
+        bad = self.network.machine("gpu-1")
+        disk = self.folder / "gpu-1"
+        disk.mkdir()
+        bad.run("mount", "-t", "tmpfs", "-o", "size=256m,mode=0711", "tmpfs", disk)
+        self.join("gpu-1", "--slots", "2", "--label", "trains=yes", "--label", "name=gpu-1", machine=bad)
+        self.join("gpu-2", "--slots", "2", "--label", "trains=yes")
+        runs = self.submit("--affinity", "label:name=gpu-1", "--", "sleep", "600")
+        self.until_state(runs, "RUNNING")
+
+        bad.run("sh", "-c", f"cat /dev/zero > {disk}/ballast", check=False)
+        self.assert_unwell("Little room is left on the file system of its directory; make room, also for inodes.")
+        bad.run("rm", disk / "ballast")
+        self.until(lambda: self.node("gpu-1")["refusal"] is None, "it does not get well")
+
+        bad.run("mount", "--bind", disk, disk)
+        bad.run("mount", "-o", "remount,bind,ro", disk)
+        self.assert_unwell("The file system of its directory is read-only.")
+        bad.run("umount", disk)
+        self.until(lambda: self.node("gpu-1")["refusal"] is None, "it does not get well")
+        self.assertIn("up", self.row())
+        shown = self.json("show", runs)
+        self.assertEqual((shown["state"], shown["attempt"]), ("RUNNING", 1), "what runs there is left alone")
+
+    def row(self):
+        return re.search(r"(?m)^gpu-1 .*", self.call("nodes").stdout)[0]
+
+    def assert_unwell(self, why):
+        self.until(lambda: (self.node("gpu-1")["refusal"] or {}).get("why") == why, "it does not say why",
+                   told=lambda: str(self.node("gpu-1")["refusal"]))
+        self.assertIn("unhealthy", self.row())
+        self.assertIn(f"gpu-1 is unhealthy: {why}\n", self.call("nodes").stdout)
+        there = ("--affinity", "label:trains=yes", "--", "sh", "-c", "hostname; sleep 0.3")
+        jobs = [self.submit(*there) for _ in range(3)]
+        for job in jobs:
+            self.until_state(job, "COMPLETED")
+            self.assertIn("gpu-2", self.call("logs", job).stdout)
+
+
 class ANarrowLine(Lab):
     def test_a_log_that_fills_it_holds_up_nothing_that_is_said(self):
         gpu = self.join("gpu-1", "--slots", "4")
