@@ -177,6 +177,8 @@ class WhatListens(Lab):
 class WorkOnANode(Lab):
     """Everything that a person does with a job works with one that runs on another machine."""
 
+    server_options = ("--label", "site=here")
+
     def setUp(self):
         super().setUp()
         self.gpu = self.join("gpu-1", "--slots", "2")
@@ -227,6 +229,31 @@ class WorkOnANode(Lab):
         self.assertEqual(self.call("wait", job, check=False).returncode, 0, self.told())
         self.assertEqual(lines_of(self.call("logs", job).stdout), list(range(1, 61)))
         self.assertEqual(self.json("show", job)["attempt"], 1)
+
+    def test_the_servers_machine_is_switched_off_and_on(self):
+        there = self.on_node("--workdir", self.folder, "--", "sh", "-c",
+                             "i=0; until test -e enough; do i=$((i + 1)); echo line $i; sleep 0.1; done")
+        here = self.submit("--affinity", "label:site=here", "--", "sleep", "600")
+        self.until_state(here, "RUNNING")
+        self.until(lambda: lines_of(self.call("logs", there).stdout), "no line comes")
+        self.box.cut()  # as by a switch at the wall: nobody is told
+        self.box.power_off()
+        self.until(lambda: "dialled again" in self.gpu.said(), "nobody notices")
+        self.box.power_on()
+        self.box.heal()
+        (self.folder / "boot").write_text("11111111-2222-3333-4444-555555555555\n")
+        self.box.run("mount", "--bind", self.folder / "boot", "/proc/sys/kernel/random/boot_id")
+        self.up()
+        self.until(lambda: self.node("gpu-1")["state"] == "up", "it is not found again")
+        self.until(lambda: (self.state(here), self.json("show", here)["attempt"]) == ("RUNNING", 2), "what ran on the box does not start anew")
+        (self.folder / "enough").touch()
+        self.assertEqual(self.call("wait", there, check=False).returncode, 0, self.told())
+        lines = lines_of(self.call("logs", there).stdout)
+        self.assertEqual(lines, list(range(1, len(lines) + 1)))
+        self.assertEqual((self.json("show", there)["attempt"], self.json("show", there)["retries_used"]), (1, 0))
+        self.assertEqual(self.json("show", here)["retries_used"], 0)
+        self.assertIn("The machine was restarted while the worker ran.", self.call("events").stdout)
+        self.call("cancel", here)
 
     def test_the_network_is_cut_for_longer_than_anybody_waits(self):
         for both in (True, False):

@@ -123,7 +123,7 @@ class Process:
 class Machine:
     def __init__(self, network, name, number):
         self.network, self.name = network, name
-        self.address, self.port = f"10.77.0.{number}", f"port{number}"
+        self.address, self.port, self.card = f"10.77.0.{number}", f"port{number}", f"02:00:00:00:01:{number:02x}"
         self.is_on, self.hears, self.is_heard = False, True, True
 
     def power_on(self):
@@ -132,6 +132,7 @@ class Machine:
         switch = self.network.switch
         switch.run_outside("ip", "link", "add", "name", self.port, "type", "veth", "peer", "name", "eth0", "netns", self.namespaces.pid)
         switch.run("ip", "link", "set", self.port, "master", "bridge", "up")
+        self.run("ip", "link", "set", "eth0", "address", self.card)  # the same after each boot
         self.run("ip", "address", "add", f"{self.address}/24", "dev", "eth0")
         self.run("ip", "link", "set", "eth0", "up")
         self.is_on = True
