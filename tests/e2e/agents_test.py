@@ -11,6 +11,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+from boxes import FAKETIME
 from elsewhere_test import Laptop
 from people import BINARY, OWNER, SECRET, SharedBox, add_people
 from agents import SECONDS, Agent, address_of, invite
@@ -192,6 +193,73 @@ class AgentsTest(BoxWithAgents):
             agent.start(*words, token=given)
             self.assertEqual(agent.process.wait(timeout=SECONDS), 64, agent.said())
             self.assertIn(said, agent.said())
+
+
+@unittest.skipUnless(FAKETIME, "no libfaketime")
+class WrongClocks(BoxWithAgents):
+    """A machine whose clock is wrong is told so in a sentence, and nothing changes for anybody else."""
+
+    LATE, EARLY, YEARS_EARLY = "-3d", "+400d", "+4000d"  # of what holds a year, and ten
+
+    def clock(self, wrong_by):
+        """In its process alone."""
+        return ("env", f"LD_PRELOAD={FAKETIME}", f"FAKETIME={wrong_by}", "DONT_FAKE_MONOTONIC=1", "FAKETIME_DONT_FAKE_MONOTONIC=1",
+                "NO_FAKE_STAT=1")
+
+    def setUp(self):
+        super().setUp()
+        self.other = self.joined()
+        self.runs = self.submit(OWNER, THERE, ["sleep", "1000"])
+        self.await_state(self.runs, "RUNNING")
+
+    def assert_nothing_changed(self):
+        self.assertEqual(self.state("other"), "up")
+        job = self.job(self.runs)
+        self.assertEqual((job["state"], job["attempt"]), ("RUNNING", 1))
+
+    def test_it_joins_once_its_clock_is_right(self):
+        token, address = self.invite()
+        words = ("--join", address, "--token", "-", "--node", "wrong", "--slots", "1")
+        for wrong_by in (self.LATE, self.EARLY, self.YEARS_EARLY):
+            agent = self.agent()
+            agent.start(*words, token=token, within=self.clock(wrong_by))
+            self.assertNotEqual(agent.process.wait(timeout=SECONDS), 0)
+            self.assertRegex(agent.said(), r"does not hold now: this machine's clock says \d{4}-")
+            self.assertLessEqual(len(agent.said().splitlines()), 2, agent.said())
+            self.assertIsNone(self.node("wrong"))
+            self.assert_nothing_changed()
+        agent.start(*words, token=token)
+        self.until(lambda: self.state("wrong") == "up", agent.said())
+
+    def test_one_that_joined_comes_back_once_its_clock_is_right(self):
+        agent = self.joined("wrong")
+        agent.end()
+        agent.start(within=self.clock(self.LATE))
+        self.until(lambda: "this machine's clock says" in agent.said(), agent.said())
+        self.until(lambda: self.state("wrong") == "down", agent.said())
+        self.assert_nothing_changed()
+        agent.end()
+        agent.start()
+        self.until(lambda: self.state("wrong") == "up", agent.said())
+
+    def test_a_certificate_that_ran_out_while_it_was_off_is_told_with_what_to_do(self):
+        agent = self.joined("off")
+        for each in (agent, self.other):
+            each.end()
+        self.box.kill()
+        years_later = self.clock(self.EARLY)
+        for name, value in (setting.split("=", 1) for setting in years_later[1:]):
+            self.box.environment[name] = value
+        self.box.up("--listen", self.address)
+        agent.start(within=years_later)
+        self.assertNotEqual(agent.process.wait(timeout=SECONDS), 0)
+        self.assertRegex(agent.said(), r"The identity of node 'off' ran out on \d{4}-\S+.* by this machine's clock\.")
+        self.assertIn("'paceline node remove off' on the server", agent.said())
+        self.box.call("node", "remove", "off", "--yes")
+        self.until(lambda: self.node("off") is None, "it is listed still")
+        token, address = self.invite()
+        agent.start("--join", address, "--token", "-", "--node", "off", "--slots", "1", token=token, within=years_later)
+        self.until(lambda: self.state("off") == "up", agent.said())
 
 
 class WhatIsKept(BoxWithAgents):
