@@ -195,6 +195,23 @@ class AgentsTest(BoxWithAgents):
             self.assertIn(said, agent.said())
 
 
+class Names(BoxWithAgents):
+    options = (*BoxWithAgents.options, "--node", "front")
+
+    def test_machines_are_called_what_their_owners_say(self):
+        self.joined("rear")
+        self.assertEqual([node["name"] for node in self.box.json("nodes")["nodes"]], ["front", "rear"])
+        for name in ("front", "rear"):
+            self.assertRegex(self.box.call("nodes").stdout, rf"(?m)^{name} +up ")
+            self.assertIn(name, self.box.call("node", "show", name).stdout)
+        job = self.submit(OWNER, THERE, ["sleep", "1000"])
+        self.await_state(job, "RUNNING")
+        self.assertEqual(self.box.job(job)["nodes"], ["rear"])
+        self.box.kill()
+        self.box.up(*self.options[:1], self.address, *self.options[2:])
+        self.until(lambda: [self.state(name) for name in ("front", "rear")] == ["up", "up"], "they are not back")
+
+
 @unittest.skipUnless(FAKETIME, "no libfaketime")
 class WrongClocks(BoxWithAgents):
     """A machine whose clock is wrong is told so in a sentence, and nothing changes for anybody else."""
