@@ -254,6 +254,7 @@ class WrongClocks(BoxWithAgents):
         agent.start(within=self.clock(self.LATE))
         self.until(lambda: "this machine's clock says" in agent.said(), agent.said())
         self.until(lambda: self.state("wrong") == "down", agent.said())
+        self.assertEqual(agent.said().count("warning The certificate of"), 1, agent.said())
         self.assert_nothing_changed()
         agent.end()
         agent.start()
