@@ -1,5 +1,6 @@
-"""Machines that join a server: what docs/cluster.md says, typed; gangs over machines; agents, servers and networks that go away."""
+"""Machines that join a server; gangs over machines; agents, servers and networks that go away."""
 
+import os
 import re
 import shutil
 import sys
@@ -8,8 +9,8 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from lab import BINARY, ROOT, Lab
-from machines import skip_unless_permitted
+from lab import BINARY, Lab
+from machines import Relay, skip_unless_permitted
 
 # Every rank adds its number to a sum at rank 0, which tells it to all: as a training does, and without a framework.
 SUM = """
@@ -97,11 +98,6 @@ class FiveMinutes(Lab):
         self.assertIn("there", run("--workdir", work)[0], "a copy that is named")
         self.assertIn("here", run("--ship")[0])
 
-    def test_the_page_says_what_is_typed_here(self):
-        page = (ROOT / "docs/cluster.md").read_text()
-        for words in ("paceline up --listen", "paceline node invite", "paceline agent --join", "paceline node remove", "paceline submit --ship"):
-            self.assertIn(words, page)
-
     def test_the_place_is_what_the_invitation_says(self):
         line = self.invite("--rack", "r7", "--label", "disk=nvme")
         self.join("gpu-1", "--slots", "1", "--rack", "r1", line=line)
@@ -152,8 +148,36 @@ class APathThatIsBlocked(Lab):
         self.until_it_has_trained(job)
 
 
+class WhatListens(Lab):
+    def ports(self, node):
+        """At which others reach that machine, by any protocol."""
+        doors = [line.split()[4].rsplit(":", 1) for line in node.machine.run("ss", "-Hlntu").stdout.splitlines()]
+        return {int(port) for address, port in doors if not address.startswith("127.") and address != "[::1]"}
+
+    def test_only_ports_of_gangs_do(self):
+        nodes = [self.join(name, "--slots", "1", "--label", "trains=yes") for name in ("gpu-1", "gpu-2")]
+        of_gangs = range(20000, int(nodes[0].machine.run("cat", "/proc/sys/net/ipv4/ip_local_port_range").stdout.split()[0]))
+        idle = [self.ports(node) for node in nodes]
+        for ports in idle:
+            self.assertLessEqual(len(ports), 1, "the one by which it is tried whether they reach each other")
+            self.assertLessEqual(ports, set(of_gangs))
+        waits = SUM.replace("peers = [", "print('listens', flush=True)\n    import time\n    while not os.path.exists('go'): time.sleep(0.05)\n    peers = [")
+        (self.folder / "sum.py").write_text(waits)
+        job = self.submit("--slots", "2", "--affinity", "label:trains=yes", "--workdir", self.folder, "--", "python3", "sum.py")
+        self.until(lambda: "listens" in self.call("logs", job).stdout, "it does not train", told=lambda: self.call("why", job).stdout)
+        trains = [self.ports(node) for node in nodes]
+        self.assertNotEqual(trains, idle, "rank 0 listens")
+        for ports in trains:
+            self.assertLessEqual(ports, set(of_gangs))
+        (self.folder / "go").touch()
+        self.until_state(job, "COMPLETED")
+        self.until(lambda: [self.ports(node) for node in nodes] == idle, "a port is left open")
+
+
 class WorkOnANode(Lab):
     """Everything that a person does with a job works with one that runs on another machine."""
+
+    server_options = ("--label", "site=here")
 
     def setUp(self):
         super().setUp()
@@ -206,6 +230,31 @@ class WorkOnANode(Lab):
         self.assertEqual(lines_of(self.call("logs", job).stdout), list(range(1, 61)))
         self.assertEqual(self.json("show", job)["attempt"], 1)
 
+    def test_the_servers_machine_is_switched_off_and_on(self):
+        there = self.on_node("--workdir", self.folder, "--", "sh", "-c",
+                             "i=0; until test -e enough; do i=$((i + 1)); echo line $i; sleep 0.1; done")
+        here = self.submit("--affinity", "label:site=here", "--", "sleep", "600")
+        self.until_state(here, "RUNNING")
+        self.until(lambda: lines_of(self.call("logs", there).stdout), "no line comes")
+        self.box.cut()  # as by a switch at the wall: nobody is told
+        self.box.power_off()
+        self.until(lambda: "dialled again" in self.gpu.said(), "nobody notices")
+        self.box.power_on()
+        self.box.heal()
+        (self.folder / "boot").write_text("11111111-2222-3333-4444-555555555555\n")
+        self.box.run("mount", "--bind", self.folder / "boot", "/proc/sys/kernel/random/boot_id")
+        self.up()
+        self.until(lambda: self.node("gpu-1")["state"] == "up", "it is not found again")
+        self.until(lambda: (self.state(here), self.json("show", here)["attempt"]) == ("RUNNING", 2), "what ran on the box does not start anew")
+        (self.folder / "enough").touch()
+        self.assertEqual(self.call("wait", there, check=False).returncode, 0, self.told())
+        lines = lines_of(self.call("logs", there).stdout)
+        self.assertEqual(lines, list(range(1, len(lines) + 1)))
+        self.assertEqual((self.json("show", there)["attempt"], self.json("show", there)["retries_used"]), (1, 0))
+        self.assertEqual(self.json("show", here)["retries_used"], 0)
+        self.assertIn("The machine was restarted while the worker ran.", self.call("events").stdout)
+        self.call("cancel", here)
+
     def test_the_network_is_cut_for_longer_than_anybody_waits(self):
         for both in (True, False):
             with self.subTest(both_ways=both):
@@ -236,6 +285,48 @@ class WorkOnANode(Lab):
         self.call("cancel", job)
 
 
+class AMachineThatIsNotWell(Lab):
+    """One of two has a disk of its own, which is full, and then read-only: it says so, and the other serves on."""
+
+    def test_the_other_serves_on(self):
+        bad = self.network.machine("gpu-1")
+        disk = self.folder / "gpu-1"
+        disk.mkdir()
+        bad.run("mount", "-t", "tmpfs", "-o", "size=256m,mode=0711", "tmpfs", disk)
+        self.join("gpu-1", "--slots", "2", "--label", "trains=yes", "--label", "name=gpu-1", machine=bad)
+        self.join("gpu-2", "--slots", "2", "--label", "trains=yes")
+        runs = self.submit("--affinity", "label:name=gpu-1", "--", "sleep", "600")
+        self.until_state(runs, "RUNNING")
+
+        bad.run("sh", "-c", f"cat /dev/zero > {disk}/ballast", check=False)
+        self.assert_unwell("Little room is left on the file system of its directory; make room, also for inodes.")
+        bad.run("rm", disk / "ballast")
+        self.until(lambda: self.node("gpu-1")["refusal"] is None, "it does not get well")
+
+        bad.run("mount", "--bind", disk, disk)
+        bad.run("mount", "-o", "remount,bind,ro", disk)
+        self.assert_unwell("The file system of its directory is read-only.")
+        bad.run("umount", disk)
+        self.until(lambda: self.node("gpu-1")["refusal"] is None, "it does not get well")
+        self.assertIn("up", self.row())
+        shown = self.json("show", runs)
+        self.assertEqual((shown["state"], shown["attempt"]), ("RUNNING", 1), "what runs there is left alone")
+
+    def row(self):
+        return re.search(r"(?m)^gpu-1 .*", self.call("nodes").stdout)[0]
+
+    def assert_unwell(self, why):
+        self.until(lambda: (self.node("gpu-1")["refusal"] or {}).get("why") == why, "it does not say why",
+                   told=lambda: str(self.node("gpu-1")["refusal"]))
+        self.assertIn("unhealthy", self.row())
+        self.assertIn(f"gpu-1 is unhealthy: {why}\n", self.call("nodes").stdout)
+        there = ("--affinity", "label:trains=yes", "--", "sh", "-c", "hostname; sleep 0.3")
+        jobs = [self.submit(*there) for _ in range(3)]
+        for job in jobs:
+            self.until_state(job, "COMPLETED")
+            self.assertIn("gpu-2", self.call("logs", job).stdout)
+
+
 class ANarrowLine(Lab):
     def test_a_log_that_fills_it_holds_up_nothing_that_is_said(self):
         gpu = self.join("gpu-1", "--slots", "4")
@@ -254,8 +345,80 @@ class ANarrowLine(Lab):
         self.assertLess(self.size_at_the_server(talks), 10_000_000, "it is on its way still")
         self.call("cancel", talks)
 
+    def test_files_and_checkpoints_that_fill_it_hold_up_nothing_either(self):
+        """A directory on its way there and a checkpoint on its way here, each too large for the time that this takes."""
+        there = ("--affinity", "label:site=there")
+        gpu = self.join("gpu-1", "--slots", "4", "--label", "site=there", "--lease", "10s")
+        gpu.machine.narrow("1mbit")
+        work = self.folder / "work"
+        (work / "saved").mkdir(parents=True)
+        (work / "data").write_bytes(os.urandom(20_000_000))
+        saves = self.submit(*there, "--workdir", work, "--checkpoint", "saved/*.bin", "--", "sh", "-c",
+                            "head -c 20000000 /dev/urandom > saved/part; mv saved/part saved/last.bin; sleep 600")
+        self.until(lambda: self.json("show", saves)["checkpoint"], "it saves nothing")
+        ships = self.submit(*there, "--ship", "--workdir", work, "--", "sleep", "600")
+        stays = self.submit(*there, "--", "sleep", "600")
+        self.until_state(stays, "RUNNING")
+        begun, before = time.monotonic(), gpu.machine.carried()
+        for _ in range(5):
+            job = self.submit(*there, "--", "sleep", "600")
+            self.until_state(job, "RUNNING")
+            self.call("cancel", job)
+            self.until_state(job, "CANCELLED")
+            self.assertEqual(self.node("gpu-1")["state"], "up")
+        self.assertLess(time.monotonic() - begun, 40, "each of the two alone takes 160 s")
+        self.until(lambda: time.monotonic() - begun > 15, "")  # longer than its lease
+        for way, (first, last) in {"come": (before[0], gpu.machine.carried()[0]), "go": (before[1], gpu.machine.carried()[1])}.items():
+            self.assertGreater((last - first) / (time.monotonic() - begun), 125_000 / 2, f"it isn't full of bytes that {way}")
+        self.assertNotEqual(self.state(ships), "RUNNING", "its files are on their way still")
+        self.assertFalse(self.json("show", saves)["checkpoint"]["kept"], "it is on its way still")
+        for job in (stays, saves):
+            shown = self.json("show", job)
+            self.assertEqual((shown["state"], shown["attempt"], shown["retries_used"]), ("RUNNING", 1, 0))
+        for job in (saves, ships, stays):
+            self.call("cancel", job)
+            self.until_state(job, "CANCELLED")
+
     def size_at_the_server(self, job):
         return len(self.call("logs", job).stdout)
+
+
+class ALineThatFails(Lab):
+    """A machine that reaches the server by a line with all the troubles that lines have."""
+
+    def test_what_runs_there_runs_once_and_nothing_is_lost(self):
+        relay = Relay(self.network.machine("wire"), self.address, self.folder)
+        self.join("gpu-1", "--slots", "4", line=self.invite().replace(self.address, relay.address))
+        there = ("--slots-per-worker", "2")
+        job = self.submit(*there, "--workdir", self.folder, "--", "sh", "-c",
+                          "echo $$ >> starts; i=0; until test -e enough; do i=$((i + 1)); echo line $i; sleep 0.1; done")
+        self.until(lambda: lines_of(self.call("logs", job).stdout), "no line comes")
+
+        relay.orders(delay=0.2)
+        begun = time.monotonic()
+        quick = self.submit(*there, "--", "true")
+        self.until_state(quick, "COMPLETED")
+        self.assertGreater(time.monotonic() - begun, 0.4, "there and back")
+        for way in ("there", "back"):
+            begun = time.monotonic()
+            relay.orders(delay=0.2, stops=[way])
+            self.until(lambda: self.node("gpu-1")["state"] != "up", "nobody notices")
+            self.until(lambda: time.monotonic() - begun > 22, "")
+            self.assertEqual(self.state(job), "RUNNING", "it waits for its machine")
+            relay.orders(delay=0.2)
+            self.until(lambda: self.node("gpu-1")["state"] == "up", f"it does not come back after what stopped {way}")
+        relay.orders(delay=0.02, breaks=5, repeats=5)
+        self.until(lambda: relay.done() == {"breaks": 5, "repeats": 5}, "the line does not break", told=lambda: str(relay.done()))
+        self.until(lambda: self.node("gpu-1")["state"] == "up", "it does not come back")
+
+        (self.folder / "enough").touch()
+        self.assertEqual(self.call("wait", job, check=False).returncode, 0, self.told())
+        lines = lines_of(self.call("logs", job).stdout)
+        self.assertGreater(len(lines), 200)
+        self.assertEqual(lines, list(range(1, len(lines) + 1)))
+        self.assertEqual(len((self.folder / "starts").read_text().split()), 1)
+        shown = self.json("show", job)
+        self.assertEqual((shown["attempt"], shown["retries_used"]), (1, 0))
 
 
 class WhoMayJoin(Lab):

@@ -44,6 +44,7 @@ class Node:
 
 @unittest.skipUnless(os.environ.get("PACELINE_TEST_ALL"), "only with script/test --all")
 class Lab(unittest.TestCase):
+    box_name = "box"
     box_slots = 1
     server_options = ()
 
@@ -59,7 +60,7 @@ class Lab(unittest.TestCase):
         self.environment = {"HOME": str(home), "PATH": f"{self.folder}/bin:{os.environ['PATH']}", "LANG": "C.UTF-8",
                             "PACELINE_DIR": str(self.directory)}
         self.network = self.enterContext(Network())
-        self.box = self.network.machine("box")
+        self.box = self.network.machine(self.box_name)
         self.address = f"{self.box.address}:{PORT}"
         self.nodes = {}
         self.up()

@@ -7,7 +7,9 @@
         gpu.cut()               # nothing comes or goes; cut(incoming=False): it is heard, and hears nothing
         gpu.heal()
         gpu.part(box)           # they don't hear each other, whatever else they hear; meet(box): they do again
-    gpu.narrow("1mbit")     # its line carries no more
+        gpu.narrow("1mbit")     # its line carries no more
+        relay = Relay(network.machine("wire"), f"{box.address}:7443", folder)
+        relay.orders(delay=0.2, stops=["there"])    # for whoever dials relay.address; see relay.py
         gpu.power_off()         # every process of it dies at once
 
 All machines see the same files, but for /run and /dev/shm, which each has for itself. Nothing of this touches the namespaces of
@@ -17,6 +19,7 @@ the user doesn't permit such namespaces.
 
 import contextlib
 import itertools
+import json
 import os
 import signal
 import subprocess
@@ -120,7 +123,7 @@ class Process:
 class Machine:
     def __init__(self, network, name, number):
         self.network, self.name = network, name
-        self.address, self.port = f"10.77.0.{number}", f"port{number}"
+        self.address, self.port, self.card = f"10.77.0.{number}", f"port{number}", f"02:00:00:00:01:{number:02x}"
         self.is_on, self.hears, self.is_heard = False, True, True
 
     def power_on(self):
@@ -129,6 +132,7 @@ class Machine:
         switch = self.network.switch
         switch.run_outside("ip", "link", "add", "name", self.port, "type", "veth", "peer", "name", "eth0", "netns", self.namespaces.pid)
         switch.run("ip", "link", "set", self.port, "master", "bridge", "up")
+        self.run("ip", "link", "set", "eth0", "address", self.card)  # the same after each boot
         self.run("ip", "address", "add", f"{self.address}/24", "dev", "eth0")
         self.run("ip", "link", "set", "eth0", "up")
         self.is_on = True
@@ -145,6 +149,11 @@ class Machine:
         shaped = ["root", "tbf", "rate", rate, "burst", "16kb", "latency", "200ms"]
         self.run("tc", "qdisc", "replace", "dev", "eth0", *shaped)
         self.network.switch.run("tc", "qdisc", "replace", "dev", self.port, *shaped)
+
+    def carried(self):
+        """Bytes that its line brought, and took away, so far."""
+        card = next(line for line in self.run("cat", "/proc/net/dev").stdout.splitlines() if line.strip().startswith("eth0:")).split()
+        return int(card[1]), int(card[9])
 
     def run(self, *words, **how):
         return self.namespaces.run(*words, **how)
@@ -169,6 +178,30 @@ class Machine:
     def heal(self):
         self.hears = self.is_heard = True
         self.network.come_true()
+
+
+class Relay:
+    """On a machine: whoever dials it gets `to`, through a line that does what it is ordered to. Needs a folder for its files."""
+
+    def __init__(self, machine, to, folder):
+        self.address = f"{machine.address}:{to.rsplit(':', 1)[1]}"
+        self.file = folder / "relay.orders"
+        self.done_file = folder / "relay.orders.done"
+        self.process = machine.start([sys.executable, Path(__file__).with_name("relay.py"), self.address, to, self.file])
+        deadline = time.monotonic() + SECONDS
+        while not self.done_file.exists():
+            if time.monotonic() > deadline:
+                raise RuntimeError("the relay does not listen")
+            time.sleep(0.02)
+
+    def orders(self, **what):
+        fresh = self.file.with_suffix(".new")
+        fresh.write_text(json.dumps(what))
+        fresh.rename(self.file)
+
+    def done(self):
+        """How many breaks and repeats came true."""
+        return json.loads(self.done_file.read_text())
 
 
 class Network:

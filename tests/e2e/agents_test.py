@@ -1,15 +1,19 @@
 """Machines that lend their slots to another one's server: an agent with a directory of its own, over TLS on loopback."""
 
+import contextlib
 import os
 import shutil
 import signal
+import stat
 import sys
 import tempfile
 import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from people import BINARY, OWNER, SharedBox, add_people
+from boxes import FAKETIME
+from elsewhere_test import Laptop
+from people import BINARY, OWNER, SECRET, SharedBox, add_people
 from agents import SECONDS, Agent, address_of, invite
 
 THERE = {"affinity": ["label:site=there"]}
@@ -189,6 +193,157 @@ class AgentsTest(BoxWithAgents):
             agent.start(*words, token=given)
             self.assertEqual(agent.process.wait(timeout=SECONDS), 64, agent.said())
             self.assertIn(said, agent.said())
+
+
+class Names(BoxWithAgents):
+    options = (*BoxWithAgents.options, "--node", "front")
+
+    def test_machines_are_called_what_their_owners_say(self):
+        self.joined("rear")
+        self.assertEqual([node["name"] for node in self.box.json("nodes")["nodes"]], ["front", "rear"])
+        for name in ("front", "rear"):
+            self.assertRegex(self.box.call("nodes").stdout, rf"(?m)^{name} +up ")
+            self.assertIn(name, self.box.call("node", "show", name).stdout)
+        job = self.submit(OWNER, THERE, ["sleep", "1000"])
+        self.await_state(job, "RUNNING")
+        self.assertEqual(self.box.job(job)["nodes"], ["rear"])
+        self.box.kill()
+        self.box.up(*self.options[:1], self.address, *self.options[2:])
+        self.until(lambda: [self.state(name) for name in ("front", "rear")] == ["up", "up"], "they are not back")
+
+
+@unittest.skipUnless(FAKETIME, "no libfaketime")
+class WrongClocks(BoxWithAgents):
+    """A machine whose clock is wrong is told so in a sentence, and nothing changes for anybody else."""
+
+    LATE, EARLY, YEARS_EARLY = "-3d", "+400d", "+4000d"  # of what holds a year, and ten
+
+    def clock(self, wrong_by):
+        """In its process alone."""
+        return ("env", f"LD_PRELOAD={FAKETIME}", f"FAKETIME={wrong_by}", "DONT_FAKE_MONOTONIC=1", "FAKETIME_DONT_FAKE_MONOTONIC=1",
+                "NO_FAKE_STAT=1")
+
+    def setUp(self):
+        super().setUp()
+        self.other = self.joined()
+        self.runs = self.submit(OWNER, THERE, ["sleep", "1000"])
+        self.await_state(self.runs, "RUNNING")
+
+    def assert_nothing_changed(self):
+        self.assertEqual(self.state("other"), "up")
+        job = self.job(self.runs)
+        self.assertEqual((job["state"], job["attempt"]), ("RUNNING", 1))
+
+    def test_it_joins_once_its_clock_is_right(self):
+        token, address = self.invite()
+        words = ("--join", address, "--token", "-", "--node", "wrong", "--slots", "1")
+        for wrong_by in (self.LATE, self.EARLY, self.YEARS_EARLY):
+            agent = self.agent()
+            agent.start(*words, token=token, within=self.clock(wrong_by))
+            self.assertNotEqual(agent.process.wait(timeout=SECONDS), 0)
+            self.assertRegex(agent.said(), r"does not hold now: this machine's clock says \d{4}-")
+            self.assertLessEqual(len(agent.said().splitlines()), 2, agent.said())
+            self.assertIsNone(self.node("wrong"))
+            self.assert_nothing_changed()
+        agent.start(*words, token=token)
+        self.until(lambda: self.state("wrong") == "up", agent.said())
+
+    def test_one_that_joined_comes_back_once_its_clock_is_right(self):
+        agent = self.joined("wrong")
+        agent.end()
+        agent.start(within=self.clock(self.LATE))
+        self.until(lambda: "this machine's clock says" in agent.said(), agent.said())
+        self.until(lambda: self.state("wrong") == "down", agent.said())
+        self.assertEqual(agent.said().count("warning The certificate of"), 1, agent.said())
+        self.assert_nothing_changed()
+        agent.end()
+        agent.start()
+        self.until(lambda: self.state("wrong") == "up", agent.said())
+
+    def test_a_certificate_that_ran_out_while_it_was_off_is_told_with_what_to_do(self):
+        agent = self.joined("off")
+        for each in (agent, self.other):
+            each.end()
+        self.box.kill()
+        years_later = self.clock(self.EARLY)
+        for name, value in (setting.split("=", 1) for setting in years_later[1:]):
+            self.box.environment[name] = value
+        self.box.up("--listen", self.address)
+        agent.start(within=years_later)
+        self.assertNotEqual(agent.process.wait(timeout=SECONDS), 0)
+        self.assertRegex(agent.said(), r"The identity of node 'off' ran out on \d{4}-\S+.* by this machine's clock\.")
+        self.assertIn("'paceline node remove off' on the server", agent.said())
+        self.box.call("node", "remove", "off", "--yes")
+        self.until(lambda: self.node("off") is None, "it is listed still")
+        token, address = self.invite()
+        agent.start("--join", address, "--token", "-", "--node", "off", "--slots", "1", token=token, within=years_later)
+        self.until(lambda: self.state("off") == "up", agent.said())
+
+
+class WhatIsKept(BoxWithAgents):
+    """Of what nobody else is to know, on the server and on a machine that joined it, while a job runs there and its user looks on
+    from a laptop."""
+
+    def setUp(self):
+        super().setUp()
+        self.join_token, address = self.invite()
+        self.other = self.agent()
+        self.other.start("--join", address, "--token", "-", "--node", "other", "--slots", "2", token=self.join_token)
+        self.until(lambda: self.state("other") == "up", self.other.said())
+        self.user_token = self.box.call("token", "create", "--user", "paceline-owner", "--role", "user").stdout.strip()
+        home = tempfile.mkdtemp(prefix="paceline-laptop-")
+        self.addCleanup(shutil.rmtree, home, ignore_errors=True)
+        laptop = Laptop(home)
+        self.assertEqual(laptop.call("login", self.address, given=self.user_token + "\n").returncode, 0)
+        self.job_id = self.submit(OWNER, THERE, ["sh", "-c", "echo begun; env > seen; echo $$ > pid; exec sleep 1000"])
+        self.until(lambda: "begun" in laptop.call("logs", str(self.job_id)).stdout, "the job did not begin")
+        self.until(lambda: (self.home / "pid").exists() and (self.home / "pid").read_text(), "the job did not begin")
+        self.follower = laptop.start("logs", "-f", str(self.job_id))
+        self.addCleanup(lambda: (self.follower.kill(), self.follower.communicate()))
+        while "begun" not in self.follower.stdout.readline():
+            self.assertIsNone(self.follower.poll(), "it follows nothing")
+
+    def files(self):
+        """(path, what is in it) of each file of the server's and the agent's, their logs among them."""
+        for directory in (self.box.directory, self.other.directory):
+            for path in directory.rglob("*"):
+                with contextlib.suppress(FileNotFoundError):  # one that goes as it is looked at
+                    if path.is_file() and not path.is_symlink():
+                        yield path, path.read_bytes()
+        yield self.other.log, self.other.log.read_bytes()
+
+    def processes(self):
+        """(pid, its arguments, its environment) of every other process of this machine."""
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit() and int(entry.name) != os.getpid():
+                with contextlib.suppress(OSError):
+                    yield int(entry.name), (entry / "cmdline").read_bytes(), (entry / "environ").read_bytes()
+
+    def test_tokens_are_in_no_file_and_no_process(self):
+        running = {pid: (words, variables) for pid, words, variables in self.processes()}
+        worker = int((self.home / "pid").read_text())
+        for pid in (self.box.server.pid, self.other.process.pid, self.follower.pid, worker):
+            self.assertIn(pid, running)
+        self.assertIn(SECRET.encode(), running[worker][1], "what is there is not found")
+        kept = list(self.files())
+        for name in ("paceline.db", "nodes", "tokens", "up.log"):
+            self.assertIn(self.box.directory / name, [path for path, _ in kept])
+        for token in (self.join_token, self.user_token):
+            secret = token[4:50].encode()
+            for path, data in kept:
+                self.assertNotIn(secret, data, path)
+            for pid, (words, variables) in running.items():
+                self.assertNotIn(secret, words, f"the arguments of process {pid}")
+                self.assertNotIn(secret, variables, f"the environment of process {pid}")
+            self.assertNotIn(secret, (self.home / "seen").read_bytes())
+
+    def test_files_with_environments_and_keys_are_their_owners_alone(self):
+        for secret in (SECRET, "PRIVATE KEY"):
+            found = [path for path, data in self.files() if secret.encode() in data]
+            for path in found:
+                self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o600, f"{path} holds {secret}")
+            for directory in (self.box.directory, self.other.directory):
+                self.assertTrue(any(directory in path.parents for path in found), f"nothing in {directory} holds {secret}")
 
 
 if __name__ == "__main__":

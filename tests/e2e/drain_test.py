@@ -33,6 +33,8 @@ while not os.path.exists("enough"):
     time.sleep(0.01)
 """
 
+SAVES_SLOWLY = Path(__file__).resolve().with_name("saves_slowly.py")
+
 
 def setUpModule():
     add_people()
@@ -115,6 +117,63 @@ class DrainTest(BoxWithAgents):
         told = float(re.search(r"it never saved and loses about ([\d.]+) slot-seconds", said)[1])
         lost = self.await_state(job, "PENDING")["lost_slot_seconds"]["preemption"]
         self.assertAlmostEqual(lost, told, delta=0.2 * told)
+
+    def told_to_lose(self, node, job, order):
+        """Slot-seconds, before anything is done."""
+        status, text = self.ask(0, "POST", f"/v1/nodes/{node}/drain?dry_run=1", json.dumps({"reason": "", "keeps": False, **order}))
+        self.assertEqual(status, 200, text)
+        return next(leaver["loses_slot_seconds"] for leaver in json.loads(text)["jobs"] if leaver["id"] == job)
+
+    def lost(self, job):
+        return sum(self.job(job)["lost_slot_seconds"].values())
+
+    def saving(self, every, takes, spec):
+        job = self.submit(OWNER, spec, ["python3", str(SAVES_SLOWLY), str(every), str(takes)])
+        self.await_state(job, "RUNNING")
+        self.until_it_saves(job)
+        return job
+
+    def until_it_saves(self, job):
+        saved = self.job(job)["checkpoint"]
+        self.until(lambda: self.job(job)["checkpoint"] != saved, f"job {job} saves nothing")
+
+    def assert_as_told(self, came, told):
+        self.assertAlmostEqual(came, told, delta=max(0.2 * told, 0.5))
+
+    def test_one_that_saves_often_is_told_to_lose_little(self):
+        node = self.server_node()
+        job = self.counting({"elastic": "no"})
+        told = self.told_to_lose(node, job, {"within_seconds": 1})
+        self.drain(node, "--within", "1s", "--yes")
+        self.await_state(job, "PENDING")
+        self.assert_as_told(self.lost(job), told)
+
+    def test_one_that_moves_costs_what_it_was_told_to(self):
+        self.joined("a")
+        self.joined("b")
+        job = self.saving(0.2, 2, THERE)
+        for knows in (False, True):  # how long it takes that job
+            here = self.node_of(job)
+            told, before = self.told_to_lose(here, job, {}), self.lost(job)
+            self.drain(here)
+            self.until(lambda: self.node_of(job) not in (here, None) and self.job(job)["state"] == "RUNNING", "it does not move")
+            self.until_it_saves(job)
+            if knows:
+                self.assert_as_told(self.lost(job) - before, told)
+            self.box.call("undrain", here)
+
+    def test_one_that_saves_when_it_is_asked_to_costs_what_it_was_told_to(self):
+        node = self.server_node()
+        job = self.saving(0.2, 2, {"elastic": "no"})
+        for knows in (False, True):  # how long it takes that job
+            told, before = self.told_to_lose(node, job, {"within_seconds": 1}), self.lost(job)
+            self.drain(node, "--within", "1s", "--yes")
+            self.await_state(job, "PENDING")
+            if knows:
+                self.assert_as_told(self.lost(job) - before, told)
+            self.box.call("undrain", node)
+            self.await_state(job, "RUNNING")
+            self.until_it_saves(job)
 
     def test_one_that_saves_loses_at_most_what_the_notice_took(self):
         node = self.server_node()

@@ -3,6 +3,7 @@
 import json
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -62,6 +63,18 @@ class NodeLogsTest(SharedBox):
     def log_of(self, job):
         path = self.box.directory / "logs" / str(job) / "rank0.log"
         return path.read_text() if path.exists() else ""
+
+    def test_who_follows_before_it_begins_sees_its_first_line(self):
+        for number in range(3):
+            job = self.submit(OWNER, THERE, ["sh", "-c", "echo begun; exec sleep 1000"])
+            told = Path(self.home) / f"followed.{number}"
+            with open(told, "wb") as file:
+                follower = subprocess.Popen([str(BINARY), "logs", "-f", str(job)], env=self.box.environment, stdin=subprocess.DEVNULL,
+                                            stdout=file, stderr=file)
+            self.addCleanup(lambda follower=follower: (follower.kill(), follower.wait()))
+            self.until(lambda: "begun" in self.box.call("logs", str(job)).stdout, "it does not begin")
+            self.until(lambda told=told: "begun" in told.read_text(), f"who follows job {job} is told nothing")
+            self.box.call("cancel", str(job))
 
     def test_a_log_comes_whole_through_ends_of_agent_and_server(self):
         job = self.submit(OWNER, THERE, ["/usr/bin/python3", "-c", WRITER])

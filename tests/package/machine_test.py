@@ -1,5 +1,5 @@
-"""The Debian package on a machine that boots: systemd as it is, control groups of version 2, restarts of the unit, a reboot, and a
-power cut. The machine is a user-mode Linux with a disk image and no network.
+"""The Debian package on a machine that boots: systemd as it is, control groups of version 2, restarts of the unit, a reboot, a power
+cut, and the unit of an agent. The machine is a user-mode Linux with a disk image and no network.
 
 Runs only with PACELINE_TEST_ALL set (`script/test --all`), and is skipped where no Debian 12 root or no user-mode Linux can be had.
 """
@@ -243,6 +243,41 @@ class MachineTest(unittest.TestCase):
             self.assertLessEqual(set(states), {"PENDING", "STARTING", "RUNNING"}, states)
         self.assertEqual(len(set(known)), 3, "an id was given twice")
         self.until(lambda: [self.job(job)["state"] for job in known].count("RUNNING") == 2, "they don't run again")
+
+    # As docs/cluster.md says, "With the package". The server is another one of the same machine, which has no network.
+    def test_7_the_agents_unit_lends_the_machine_from_the_boot_on(self):
+        server = "PACELINE_DIR=/srv/server paceline"
+        up = f"{server} up --listen 127.0.0.1:7443 --slots 1 --node far --detach"
+        self.machine.root("paceline down --jobs; systemctl disable --now paceline")
+        self.machine.root("""echo 'PACELINE_AGENT_OPTIONS="--slots 2"' >> /etc/default/paceline""")
+        self.assertEqual(self.machine.ask("systemctl start paceline-agent; systemctl is-active paceline-agent")[0].strip(), "inactive",
+                         "it has not joined")
+        self.machine.root(f"mkdir -m 711 /srv/server; {up}")
+        line = self.machine.root(f"{server} node invite 2> /dev/null").strip()
+        self.machine.root(f"{line} --node near --detach; kill $(cat /var/lib/paceline-agent/agent.lock)")
+
+        def near():
+            nodes = json.loads(self.machine.root(f"{server} nodes -o json"))["nodes"]
+            return next(((node["state"], len(node["slots"])) for node in nodes if node["name"] == "near"), None)
+
+        def job(number):
+            return json.loads(self.machine.root(f"{server} show {number} -o json"))
+        self.machine.root("systemctl enable --now paceline-agent")
+        self.until(lambda: near() == ("up", 2), "it is not there")
+        number = self.machine.by("first", f"{server} submit --parsable --slots-per-worker 2 -- "
+                                          "sh -c 'cut -d: -f3 /proc/self/cgroup > ~/group; echo $$ > ~/lent; exec sleep 1000'").strip()
+        pid = self.until_said("first", "lent")
+        self.assertRegex(self.machine.by("first", "cat ~/group"), r"^/system.slice/paceline-jobs.service/paceline-\w+/")
+        self.machine.root("systemctl restart paceline-agent")
+        self.until(lambda: near() == ("up", 2), "it does not come back")
+        self.assertTrue(self.runs(pid), "a restart of the unit leaves trainings alone")
+        self.assertEqual((job(number)["state"], job(number)["attempt"]), ("RUNNING", 1))
+
+        self.machine.reboot()
+        self.until(lambda: self.machine.ask("systemctl is-active paceline-agent")[1] == 0, "the unit does not begin")
+        self.machine.root(up)
+        self.until(lambda: (job(number)["state"], job(number)["attempt"]) == ("RUNNING", 2), "it does not start anew")
+        self.assertEqual((near(), job(number)["retries_used"]), (("up", 2), 0))
 
 
 if __name__ == "__main__":
