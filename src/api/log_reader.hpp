@@ -32,6 +32,7 @@ class LogReader : public std::enable_shared_from_this<LogReader> {
 
   // Finds logs that it doesn't know yet, to be begun where `start` says; then calls `done`.
   void look(const LogStart& start, std::function<void(Result<void>)> done);
+  [[nodiscard]] bool knows_any() const { return !offsets_.empty(); }
   // Hands out the next piece; nothing: there is none now. Called again only once it was answered.
   void next(std::size_t bytes_max, LogCut cut, Taken taken);
 

@@ -15,6 +15,7 @@ namespace {
 constexpr std::size_t kChunkBytes = 64 << 10;
 constexpr std::size_t kPageBytes = 1 << 20;
 // So long it is waited for what other nodes have of a job that is over.
+constexpr std::uint64_t kGrowthsPerLook = 10;  // for logs that nobody knew of
 constexpr std::chrono::milliseconds kPageGathers{1'000}, kFollowerGathers{600'000};
 constexpr std::uint32_t kAskedRankMax = kLogRanksMax - 1;
 
@@ -123,13 +124,22 @@ class LogFollower : public std::enable_shared_from_this<LogFollower> {
     const auto self = shared_from_this();
     stream_->on_gone([self] { self->rest(); });
     stream_->on_room([self] { self->pump(); });
-    growth_ = context_->options.output->follow(job_, [self] { self->pump(); });
-    changes_ = context_->watch(
-        job_, [self] { self->reader_->look({}, [self](const Result<void>&) { self->pump(); }); });
+    growth_ = context_->options.output->follow(job_, [self] { self->grown(); });
+    changes_ = context_->watch(job_, [self] { self->look(); });
     pump();
   }
 
  private:
+  // Logs of other nodes come some time after the job changed.
+  void grown() {
+    const bool looks = !reader_->knows_any() || ++growths_ % kGrowthsPerLook == 0;
+    return looks ? look() : pump();
+  }
+
+  void look() {
+    reader_->look({}, [self = shared_from_this()](const Result<void>&) { self->pump(); });
+  }
+
   // Whether the job is over, and all it wrote there, is asked before the logs are read.
   void pump() {
     const auto self = shared_from_this();
@@ -154,7 +164,7 @@ class LogFollower : public std::enable_shared_from_this<LogFollower> {
     const auto self = shared_from_this();
     context_->options.output->gather(job_, kFollowerGathers, [self] {
       self->gathered_ = true;
-      self->reader_->look({}, [self](const Result<void>&) { self->pump(); });
+      self->look();
     });
   }
 
@@ -212,6 +222,7 @@ class LogFollower : public std::enable_shared_from_this<LogFollower> {
   std::shared_ptr<LogReader> reader_;
   JobId job_;
   std::shared_ptr<HttpStream> stream_;
+  std::uint64_t growths_ = 0;
   ListenToken growth_, changes_;
   bool reading_ = false, again_ = false, over_ = false, resting_ = false;
   bool gathers_ = false, gathered_ = false;

@@ -56,12 +56,11 @@ TEST_F(TlsCertificateTest, AnExpiredServerSaysBothClocks) {
   start_with(issued.credentials);
   const auto from = utc_text(now());
   const auto error = refusal(options());
-  const auto clock = "this machine's clock says ";
+  const auto clock = "This machine's clock says ";
   EXPECT_EQ(error.code, ErrorCode::unavailable);
-  EXPECT_THAT(error.message, AnyOf(HasSubstr(clock + from.substr(0, 10)),
-                                   HasSubstr(clock + utc_text(now()).substr(0, 10))));
+  EXPECT_THAT(error.hint, AnyOf(HasSubstr(clock + from.substr(0, 10)),
+                                HasSubstr(clock + utc_text(now()).substr(0, 10))));
   EXPECT_THAT(error.message, HasSubstr("holds from " + utc_text(issued.validity.from)));
-  EXPECT_THAT(error.hint, HasSubstr("Set the clock"));
 }
 
 TEST_F(TlsCertificateTest, AServerThatIsNotYetValidSaysBothClocks) {

@@ -91,13 +91,14 @@ class Failures {
 
   [[nodiscard]] tl::unexpected<Error> not_the_server(const Verdict& verdict) const {
     if (verdict.flaw == Flaw::expired || verdict.flaw == Flaw::early) {
-      return fail(ErrorCode::unavailable,
-                  fmt::format("The certificate of {} does not hold now: this machine's clock says "
-                              "{}, the certificate holds from {} to {}.",
-                              where_, utc_text(tls_wall_clock()), utc_text(verdict.validity.from),
-                              utc_text(verdict.validity.until)),
-                  "Set the clock of this machine or of the server, then try again.",
-                  Retry::may_help);
+      return fail(
+          ErrorCode::unavailable,
+          fmt::format("The certificate of {} does not hold now: it holds from {} to {}.", where_,
+                      utc_text(verdict.validity.from), utc_text(verdict.validity.until)),
+          fmt::format("This machine's clock says {}: set it, or that of the server, then try "
+                      "again.",
+                      utc_text(tls_wall_clock())),
+          Retry::may_help);
     }
     if (verdict.flaw == Flaw::other_holder) {
       return fail(

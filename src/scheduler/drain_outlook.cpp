@@ -14,8 +14,12 @@ namespace {
 // The present with the order in it, begun, and the round that would come next.
 class Rehearsal {
  public:
-  Rehearsal(const Snapshot& snapshot, NodeId node, const DrainOrder& order)
-      : now_(snapshot.now), node_(node), state_(StateParts(snapshot.state.parts())) {
+  Rehearsal(const Snapshot& snapshot, NodeId node, const DrainOrder& order,
+            const Departures& departures)
+      : now_(snapshot.now),
+        node_(node),
+        departures_(departures),
+        state_(StateParts(snapshot.state.parts())) {
     tell(NodeDrained{node, order, {}});
     tell(DrainBegan{node});
   }
@@ -67,25 +71,40 @@ class Rehearsal {
     leaver.to = static_cast<std::int32_t>(change.placement.size());
     leaver.how = leaver.to > 0 ? Leaving::at_once : Leaving::stopped;
     leaver.at = begins;
-    leaver.lost_slot_seconds = resize_cost(job, now_);
+    leaver.lost_slot_seconds =
+        leaver.to > 0 ? work_lost_by_resizing(job, now_) + pause_of(job) +
+                            resize_pause(job) * job.slots(new_seats(job, change.placement))
+                      : lost_when_stopped(job, now_);
     return leaver;
+  }
+
+  // Beside those that it has still until it has left them.
+  static std::int32_t new_seats(const Job& job, const Placement& placement) {
+    return static_cast<std::int32_t>(std::ranges::count_if(placement, [&](const Seat& seat) {
+      return std::ranges::find(job.current->workers, seat, &Worker::seat) ==
+             job.current->workers.end();
+    }));
   }
 
   [[nodiscard]] double pause_of(const Job& job) const {
     return resize_pause(job) * job.slots(job.current->size());
   }
 
-  // A job that saves is taken to have as much unsaved then as now; one that never did loses it all. While it
-  // waits its slots are others'.
+  // A job that saves is taken to have as much unsaved then as now, unless it saves at the notice; one that never
+  // did loses it all. Until it has left, its slots are its own; while it waits they are others'.
   [[nodiscard]] double lost_when_stopped(const Job& job, Time at) const {
     if (!job.current || job.lends()) return 0;
     const double slots = job.slots(job.current->size());
+    const auto known = departures_.of(job.id);
+    const double leaving = known ? to_seconds(known->takes) * slots : 0;
+    if (known && known->saves) return leaving;
     const double more = job.checkpoint ? 0 : to_seconds(at - now_) * slots;
-    return work_at_risk(job, now_) + more;
+    return work_at_risk(job, now_) + more + leaving;
   }
 
   Time now_;
   NodeId node_;
+  const Departures& departures_;
   State state_;
 };
 
@@ -98,9 +117,9 @@ double DrainOutlook::lost_slot_seconds() const {
 }
 
 DrainOutlook outlook_of_drain(const Snapshot& snapshot, NodeId id, const DrainOrder& order,
-                              const RoundBy& round) {
+                              const RoundBy& round, const Departures& departures) {
   check(snapshot.state.find_node(id) != nullptr, "the node exists");
-  const Rehearsal rehearsal(snapshot, id, order);
+  const Rehearsal rehearsal(snapshot, id, order, departures);
   const Node& node = rehearsal.node();
   DrainOutlook outlook;
   outlook.slots = std::ranges::count_if(node.spec.slots, &SlotSpec::usable);

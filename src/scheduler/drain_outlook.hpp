@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "plan/decide.hpp"
+#include "scheduler/departures.hpp"
 
 namespace paceline {
 
@@ -47,8 +48,9 @@ struct RoundBy {
   Protects protects;
 };
 
-// Of a drain that is announced: as if it began now. REQUIRES: the node exists.
+// Of a drain that is announced: as if it began now. Of a job that was never told to leave the notice's time isn't
+// known, nor whether it saves then: work that is unsaved counts as lost. REQUIRES: the node exists.
 DrainOutlook outlook_of_drain(const Snapshot& snapshot, NodeId node, const DrainOrder& order,
-                              const RoundBy& round);
+                              const RoundBy& round, const Departures& departures = {});
 
 }  // namespace paceline

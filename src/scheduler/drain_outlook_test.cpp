@@ -14,11 +14,16 @@ using testing::World;
 
 class DrainOutlookTest : public ::testing::Test {
  protected:
-  [[nodiscard]] DrainOutlook look(std::string_view node, const DrainOrder& order = {}) const {
+  [[nodiscard]] DrainOutlook look(std::string_view node, const DrainOrder& order = {},
+                                  const Departures& departures = {}) const {
     const PackPlacer placer;
     const Decider nothing = [](const Snapshot&, Draft&) -> Result<void> { return {}; };
     return outlook_of_drain(world.snapshot(), world.state().find_node(node)->id, order,
-                            {nothing, placer, Protects::yes});
+                            {nothing, placer, Protects::yes}, departures);
+  }
+  // Where its first worker is.
+  [[nodiscard]] const std::string& node_of(JobId job) const {
+    return world.state().find_node(world.job(job).current->workers[0].seat.node)->spec.name;
   }
 
   World world{"2x4 cpu"};
@@ -53,6 +58,44 @@ TEST_F(DrainOutlookTest, TellsWhichJobsLeaveHow) {
   EXPECT_TRUE(other.jobs[1].anew);
   EXPECT_EQ(other.jobs[1].at, world.now() + span("30m"));
   EXPECT_NEAR(other.jobs[1].lost_slot_seconds, 10 + 30 * 60, 1);
+}
+
+TEST_F(DrainOutlookTest, OneThatMovesHasBothPlacesForAWhile) {
+  world.tell(RulesSet{{span("10m")}});
+  const JobId job = world.run("2", 2);
+  world.checkpoint(job);
+  const auto outlook = look(node_of(job));
+  ASSERT_EQ(outlook.jobs.size(), 1U);
+  EXPECT_EQ(outlook.jobs[0].how, Leaving::at_once);
+  EXPECT_EQ(outlook.jobs[0].to, 2);
+  EXPECT_NEAR(outlook.lost_slot_seconds(), (2 + 2) * 5, 1)
+      << "a pause of its old slots and the new";
+}
+
+// As it did the last time.
+TEST_F(DrainOutlookTest, OneThatSavesWhenItIsToldToLosesTheNoticeAlone) {
+  const JobId job = world.run("2 elastic=no", 2);
+  const JobId other = world.submit("8");
+  world.checkpoint(job);
+  world.advance(span("1m"));
+  world.preempt(job, other, 8);
+  world.advance(span("3s"));
+  world.checkpoint(job);
+  Departures departures;
+  for (const std::int32_t rank : {0, 1}) {
+    const Event event =
+        WorkerEnded{world.job(job).current->process(job, rank), testing::ending("0")};
+    departures.follow(world.state(), event, world.now());
+    world.tell(event);
+  }
+  world.started(other);
+  world.ended(other);
+  world.start(job, 2);
+  world.started(job);
+  world.advance(span("10m"));
+  EXPECT_NEAR(look(node_of(job), {.within = span("1s")}).lost_slot_seconds(), 2 * 600, 5);
+  EXPECT_NEAR(look(node_of(job), {.within = span("1s")}, departures).lost_slot_seconds(), 2 * 3,
+              0.1);
 }
 
 TEST_F(DrainOutlookTest, WaitsForTheNextSave) {

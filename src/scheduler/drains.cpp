@@ -26,11 +26,12 @@ Result<DrainOutlook> Drains::look_at(std::string_view name, const DrainOrder& or
     return {};
   };
   return outlook_of_drain({parts_.state, parts_.clock.now()}, (*node)->id, order,
-                          {decide_by, parts_.placer, parts_.protects});
+                          {decide_by, parts_.placer, parts_.protects}, departures_);
 }
 
 void Drains::follow(const Event& event, Time at) {
   if (failing_) failing_->follow(parts_.state, event, at);
+  departures_.follow(parts_.state, event, at);
 }
 
 std::vector<Event> Drains::due(Time now) {

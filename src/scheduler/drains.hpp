@@ -15,6 +15,7 @@
 #include "clock/clock.hpp"
 #include "model/event.hpp"
 #include "scheduler/commands.hpp"
+#include "scheduler/departures.hpp"
 #include "scheduler/drain_outlook.hpp"
 #include "scheduler/failing_nodes.hpp"
 #include "scheduler/policies.hpp"
@@ -54,6 +55,7 @@ class Drains {
  private:
   Parts parts_;
   std::optional<FailingNodes> failing_;
+  Departures departures_;
 };
 
 }  // namespace paceline

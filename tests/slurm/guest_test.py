@@ -182,12 +182,13 @@ class GuestTest(Guest):
         job = self.submit("--retry", "0", "--workdir", str(self.folder), "--", "sh", "-c", ONCE_LONG)
         self.until((self.folder / "begun").exists, "the job does not start")
         pilot = self.cluster.pilots()[0]
+        node = f"{self.cluster.node_of(pilot)}-{pilot}"
         refused = self.cluster.run("scontrol", "requeue", str(pilot), check=False)
         self.assertIn("disabled", refused.stderr)
         self.assertEqual(self.cluster.state(pilot), "RUNNING")
         self.cluster.run("scontrol", "update", f"JobId={pilot}", "Requeue=1")
         self.cluster.run("scontrol", "requeue", str(pilot))
-        self.until(lambda: f"It was lost with node {self.cluster.node_of(pilot)}-{pilot}: Slurm ended its pilot (job {pilot}, " in self.why(job),
+        self.until(lambda: f"It was lost with node {node}: Slurm ended its pilot (job {pilot}, requeued)" in self.why(job),
                    "why does not name the reason")
         self.until(lambda: self.job(job)["state"] == "COMPLETED", "the job does not go on")
         self.assertEqual((self.job(job)["attempt"], self.job(job)["retries_used"]), (2, 0))
