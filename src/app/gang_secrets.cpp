@@ -16,14 +16,14 @@ namespace {
 constexpr std::size_t kBytesMax = 256;
 constexpr std::size_t kKeyLength = 64;
 
-struct Kept {
+struct KeptKey {
   std::uint32_t first = 0;
   std::string key;
 };
 
 // "17 5f…"
-std::optional<Kept> parse(std::string_view text) {
-  Kept kept;
+std::optional<KeptKey> parse(std::string_view text) {
+  KeptKey kept;
   const char* const end = text.data() + text.size();
   const auto first = std::from_chars(text.data(), end, kept.first);
   if (first.ec != std::errc{} || first.ptr == end || *first.ptr != ' ') return {};
