@@ -50,7 +50,8 @@ TEST_F(DrainOutlookTest, TellsWhichJobsLeaveHow) {
   EXPECT_EQ(outlook.jobs[0].how, Leaving::at_once);
   EXPECT_EQ(outlook.jobs[0].from, 6);
   EXPECT_EQ(outlook.jobs[0].to, 3) << "beside the other job";
-  EXPECT_NEAR(outlook.jobs[0].lost_slot_seconds, 6 * (10 + 5), 1) << "what is unsaved, and a pause";
+  EXPECT_NEAR(outlook.jobs[0].lost_slot_seconds, 6 * (10 + 5) + 1 * 5, 1)
+      << "what is unsaved, a pause, and that of a slot that it has besides";
   const auto other = look("cpu-1", {.within = span("30m")});
   ASSERT_EQ(other.jobs.size(), 2U);
   EXPECT_EQ(other.jobs[1].job, stays);

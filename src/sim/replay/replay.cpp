@@ -8,11 +8,14 @@
 
 #include "plan/apply.hpp"
 #include "scheduler/controller.hpp"
+#include "scheduler/room.hpp"
 #include "sim/null_store.hpp"
 #include "wire/entry_json.hpp"
 
 namespace paceline::sim {
 namespace {
+
+constexpr std::uint32_t kManyNodes = 1'000'000, kManySlots = 1'000'000;
 
 constexpr std::size_t kPage = 1'000;
 
@@ -96,6 +99,8 @@ Controller::Options options_of(const Began& began, const Rules& rules, Duration 
   options.protects = began.protects;
   options.hear_out = began.hear_out - since;
   options.rules = rules;
+  // What was taken may have been for nodes that were to come, and how many those were is in no entry.
+  options.coming = [] { return ComingNodes{kManyNodes, kManySlots}; };
   return options;
 }
 
