@@ -11,6 +11,7 @@ namespace {
 
 using Environment = std::map<std::string, std::string>;
 
+constexpr std::string_view kGangSecret = "PACELINE_GANG_SECRET";
 constexpr std::string_view kLaunchers[] = {
     "torchrun", "torch.distributed", "accelerate", "deepspeed", "mpirun", "horovodrun", "mpiexec"};
 
@@ -174,10 +175,19 @@ void add_defaults(const WorkerLaunch& worker, const WorkerFacts& facts, Environm
 }  // namespace
 
 std::map<std::string, std::string> gang_environment(JobId job, const Membership& membership,
-                                                    const GangPlace& place) {
+                                                    const GangPlace& place,
+                                                    const std::string& secret) {
   Environment out;
   add_gang(job, membership, place, out);
+  if (!secret.empty()) out[std::string(kGangSecret)] = secret;
   return out;
+}
+
+std::string gang_secret(const std::vector<std::string>& environment) {
+  const auto start = std::string(kGangSecret) + "=";
+  const auto found = std::ranges::find_if(
+      environment, [&](const std::string& entry) { return entry.starts_with(start); });
+  return found == environment.end() ? std::string() : found->substr(start.size());
 }
 
 std::vector<std::string> build_environment(const WorkerLaunch& worker, const WorkerFacts& facts) {

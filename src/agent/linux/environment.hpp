@@ -28,9 +28,14 @@ struct WorkerFacts {
   bool machine_has_gpus = false;             // then workers on CPU slots see none of them
 };
 
-// What of it says where a process stands in its gang, in another generation than it was started for.
+// What of it says where a process stands in its gang, in another generation than it was started for. The
+// secret of its gang stays: `secret` is gang_secret() of its first environment.
 std::map<std::string, std::string> gang_environment(JobId job, const Membership& membership,
-                                                    const GangPlace& place);
+                                                    const GangPlace& place,
+                                                    const std::string& secret);
+
+// Of "NAME=value" entries; empty: it has none.
+std::string gang_secret(const std::vector<std::string>& environment);
 
 // "NAME=value" entries, sorted by name. Values of the launch are kept unless the contract sets
 // them; OMP_NUM_THREADS, PYTHONUNBUFFERED and PATH are set only where the owner has not,

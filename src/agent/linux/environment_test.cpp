@@ -98,6 +98,17 @@ TEST(Environment, TellsPacelinesOwnThings) {
   EXPECT_FALSE(environment(launch, facts()).contains("PACELINE_CHECKPOINT"));
 }
 
+TEST(Environment, OfTheNextGenerationHasTheGangsSecretStill) {
+  WorkerLaunch launch = worker();
+  launch.launch.environment["PACELINE_GANG_SECRET"] = "a=b";
+  const auto secret = gang_secret(build_environment(launch, facts()));
+  EXPECT_EQ(secret, "a=b");
+  EXPECT_EQ(gang_environment(JobId{7}, {}, {}, secret).at("PACELINE_GANG_SECRET"), "a=b");
+  EXPECT_EQ(
+      gang_environment(JobId{7}, {}, {}, gang_secret({"PATH=/bin"})).count("PACELINE_GANG_SECRET"),
+      0U);
+}
+
 TEST(Environment, NamesEachMachineOfTheGangOnce) {
   WorkerLaunch launch = worker();
   launch.addresses = {"10.0.0.1", "10.0.0.1", "fd00::2"};

@@ -5,7 +5,7 @@
 // it again.
 //
 //   GangNews news(io_clock, [&](Generation ready, Generation stands) { tell(…); });
-//   news.go_on(Generation{4}, gang_environment(job, membership, place));
+//   news.go_on(Generation{4}, gang_environment(job, membership, place, secret));
 //   router.add("GET", "/v1/gang", [&](auto exchange) { news.wait(std::move(exchange)); });
 #pragma once
 

@@ -81,6 +81,7 @@ SupervisedWorker::SupervisedWorker(WorkerContext& context, std::string path, Cla
       timer_(context.io),
       answer_timer_(context.io),
       noticed_(claim_.noticed()) {
+  gang_secret_ = gang_secret(order_.environment);
   order_.environment = {};
   order_.command = {};
   if (!order_.checkpoint_glob.empty() && order_.local_rank == 0)
@@ -472,7 +473,8 @@ Result<void> SupervisedWorker::open_socket() {
 
 void SupervisedWorker::set_membership(const Membership& membership, const GangPlace& place) {
   membership_ = membership;
-  gang_news_.go_on(membership.generation, gang_environment(order_.key.job, membership, place));
+  gang_news_.go_on(membership.generation,
+                   gang_environment(order_.key.job, membership, place, gang_secret_));
 }
 
 // A report that is no line of the log: what stands in the log before it is told before it.

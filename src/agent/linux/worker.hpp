@@ -169,6 +169,7 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   bool said_cut_ = false;
   std::string should_stop_;
   Membership membership_;
+  std::string gang_secret_;
   GangNews gang_news_;
   StoppedWatch stopped_watch_;
   bool was_stopped_ = false;  // for too long, and so is ended
