@@ -18,7 +18,7 @@ import time
 import xml.etree.ElementTree as xml
 from concurrent.futures import ThreadPoolExecutor
 
-SCRIPT_SECONDS_MAX = 900
+SCRIPT_SECONDS_MAX = 1800
 
 
 def append(counts, passed, failed, skipped, name):

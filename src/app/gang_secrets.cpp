@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "agent/linux/environment.hpp"
 #include "files/private_file.hpp"
 #include "files/random_name.hpp"
 #include "trust/sha256.hpp"
@@ -57,7 +58,7 @@ Result<GangSecrets> GangSecrets::open(const std::filesystem::path& directory, Jo
 
 void GangSecrets::add(JobId job, LaunchSpec& launch) const {
   if (job < first_) return;
-  launch.environment.try_emplace("PACELINE_GANG_SECRET",
+  launch.environment.try_emplace(agent::kGangSecret,
                                  to_hex(sha256(fmt::format("{}:{}:{}", key_, job.value, key_))));
 }
 

@@ -35,6 +35,8 @@ ELSEWHERE = {
     "a node's door for its peers": "src/agent/linux/gang_reach_test.cpp GangReachTest.ADoorServesMoreThanComeInAtOnce",
     "a request on its way": "src/http/server_test.cpp HttpServerTest.ClosesIdleAndUnfinishedConnections",
     "an event stream": "src/http/stream_test.cpp HttpStreamTest.CutsAReaderThatTakesNothing",
+    "lines of those turned away in the server's log":
+        "src/app/turned_away_test.cpp TurnedAwayTest.HoweverManyKnockTheLogStaysReadable",
     "a piece of a timeline": "src/wire/timeline_test.cpp Timeline.RefusesWithASentenceWhatIsNone",
     "a worker's timeline": "src/agent/linux/job_log_limit_test.cpp JobLogLimitTest.ATimelineHasABoundOfItsOwnAndKeepsItsNewest",
     "a rank that a signal stopped while others of its gang wait for it":

@@ -214,14 +214,13 @@ Cgroups Cgroups::discover(const std::string& parent, const CgroupView& view) {
     found.bound_file_ = file;
   };
   bounded_at("", "memory.max");
-  bounded_at("memory", "memory.limit_in_bytes");
   if (const std::string unified = usable_unified(view); !unified.empty()) {
-    bounded_at("", "memory.max");
     found.bounded_ = unified;
     found.unified_ = in_parent(unified, parent);
     found.unified_counts_ = has_controller(unified, "cgroup.subtree_control", "pids");
     return found;
   }
+  bounded_at("memory", "memory.limit_in_bytes");
   const auto v1 = [&](std::string_view controller) {
     const auto places = usable_places(view, controller);
     return places.empty() ? std::string{} : in_parent(places.front(), parent);

@@ -11,7 +11,6 @@ namespace {
 
 using Environment = std::map<std::string, std::string>;
 
-constexpr std::string_view kGangSecret = "PACELINE_GANG_SECRET";
 constexpr std::string_view kLaunchers[] = {
     "torchrun", "torch.distributed", "accelerate", "deepspeed", "mpirun", "horovodrun", "mpiexec"};
 
@@ -179,12 +178,12 @@ std::map<std::string, std::string> gang_environment(JobId job, const Membership&
                                                     const std::string& secret) {
   Environment out;
   add_gang(job, membership, place, out);
-  if (!secret.empty()) out[std::string(kGangSecret)] = secret;
+  if (!secret.empty()) out[kGangSecret] = secret;
   return out;
 }
 
 std::string gang_secret(const std::vector<std::string>& environment) {
-  const auto start = std::string(kGangSecret) + "=";
+  const auto start = kGangSecret + "=";
   const auto found = std::ranges::find_if(
       environment, [&](const std::string& entry) { return entry.starts_with(start); });
   return found == environment.end() ? std::string() : found->substr(start.size());

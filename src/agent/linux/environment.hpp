@@ -12,6 +12,9 @@
 
 namespace paceline::agent {
 
+// What a gang knows each other by over a network (decision 0115).
+inline const std::string kGangSecret = "PACELINE_GANG_SECRET";
+
 // What only the machine knows about one worker.
 struct WorkerFacts {
   std::string server_directory;  // PACELINE_DIR

@@ -707,7 +707,7 @@ bool LinuxHost::Impl::wants_own_memory(const WorkerLaunch& launch) const {
 
 // Known to all agents of a gang, and to nobody else; empty: it has no secret.
 std::string name_of_gang(const WorkerLaunch& launch) {
-  const auto secret = launch.launch.environment.find("PACELINE_GANG_SECRET");
+  const auto secret = launch.launch.environment.find(kGangSecret);
   if (secret == launch.launch.environment.end()) return {};
   const auto digest = Digest().add(std::string_view(secret->second)).value();
   return fmt::format("gang {}.{} {:016x}", launch.key.job.value, launch.key.born.value, digest);
