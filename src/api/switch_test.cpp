@@ -108,6 +108,31 @@ TEST_F(SwitchTest, NamesTheJobThatLosesLeast) {
   EXPECT_EQ(round["jobs"][0]["loses_seconds"], 4.0);
 }
 
+TEST_F(SwitchTest, NamesTheJobThatShrinks) {
+  for (const std::uint32_t job : {1U, 2U, 3U}) {
+    const auto running = fmt::format("/v1/jobs/{}", job);
+    while (get(running)["state"] != "RUNNING" && !HasFailure()) {
+    }
+    world_.end_worker(job, 0);
+  }
+  const auto wide = R"({"workers": "1..2", "elastic": "restart"})";
+  EXPECT_EQ(send(kCarol, "POST", "/v1/jobs", submission(wide)).status, 201);
+  while (get("/v1/jobs/4")["workers"] != 2 && !HasFailure()) {
+  }
+  put("/v1/policy", R"({"name": "fifo"})");
+  world_.advance(5min);
+  submit(kDave);
+  const auto round = put("/v1/policy?dry_run=1", R"({"name": "elastic-fifo"})")["next_round"];
+  EXPECT_EQ(round["starts"], 1);
+  ASSERT_EQ(round["jobs"].size(), 1U);
+  const auto& effect = round["jobs"][0];
+  EXPECT_EQ(effect["id"], 4);
+  EXPECT_EQ(effect["what"], "shrinks");
+  EXPECT_EQ(effect["workers"], 2);
+  EXPECT_EQ(effect["workers_then"], 1);
+  EXPECT_EQ(effect["by"], 5);
+}
+
 TEST_F(SwitchTest, AsksAJobThatNeverSavedAndTellsItsOwnerAtOnce) {
   set_reclaim_after(600);
   const auto round = put("/v1/policy?dry_run=1", fair_)["next_round"];
