@@ -88,6 +88,8 @@ def counts_of_unittest(code, output):
 
 def run_scripts(counts, paths, jobs=1):
     """What one script says stands together, in the order in which they end."""
+    if not paths:
+        append(counts, 0, 1, 0, "no test script was found")
     telling = threading.Lock()
 
     def run(path):

@@ -71,6 +71,10 @@ class Tally(unittest.TestCase):
             self.script("a_test.sh", f"exit {code}\n")
         self.assertEqual(self.total()[1][-1], "1 passed, 1 failed, 1 skipped")
 
+    def test_no_script_at_all_is_a_failure(self):
+        tally.run_scripts(self.counts, [])
+        self.assertEqual(self.total()[1][-1], "0 passed, 1 failed")
+
     def test_a_script_that_takes_too_long_is_ended_with_its_children(self):
         path = self.folder / "slow_test.sh"
         path.write_text("echo begun\nsleep 100 & sleep 100\n")
