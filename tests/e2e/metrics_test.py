@@ -121,6 +121,13 @@ class PrometheusTest(unittest.TestCase):
         with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}?{urllib.parse.urlencode(query)}", timeout=30) as answer:
             return json.load(answer)["data"]
 
+    def is_ready(self, port):
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/-/ready", timeout=30):
+                return True
+        except urllib.error.HTTPError:
+            return False
+
     def serve(self, box):
         """Prometheus, which asks the box every second; its port."""
         settings = Path(self.folder.name, "prometheus.yml")
@@ -135,10 +142,11 @@ class PrometheusTest(unittest.TestCase):
         self.addCleanup(server.kill)
         deadline = time.monotonic() + 120
         while time.monotonic() < deadline:
-            if found := re.search(r'msg="Listening on" address=127.0.0.1:(\d+)', log.read_text()):
+            found = re.search(r'msg="Listening on" address=127.0.0.1:(\d+)', log.read_text())
+            if found and self.is_ready(found[1]):
                 return int(found[1])
             time.sleep(0.05)
-        raise Failed(f"Prometheus does not listen:\n{log.read_text()[-3000:]}")
+        raise Failed(f"Prometheus does not get ready:\n{log.read_text()[-3000:]}")
 
     def test_a_real_prometheus_reads_it_and_the_dashboard_asks_for_what_is_there(self):
         with MetricsBox("--metrics-of-jobs") as box:
