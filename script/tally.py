@@ -2,7 +2,7 @@
 
 Every count is appended as a line "passed failed skipped name" to a file that total() sums up.
 
-  python3 script/tally.py ctest RESULTS COUNTS    RESULTS holds ctest.xml and one XML per program
+  python3 script/tally.py ctest RESULTS COUNTS    RESULTS holds ctest*.xml and one XML per program
   python3 script/tally.py scripts COUNTS [--jobs N] FILE...
                                                   runs *_test.py and *_test.sh, one process each, N (1) at a time
   python3 script/tally.py total COUNTS            names what failed, then "N passed, N failed"; exits 1 if N > 0
@@ -41,7 +41,10 @@ def cases_of(report):
 
 def count_ctest(results, counts):
     """A program that ended badly without saying which case failed counts as one failure more."""
-    for test in xml.parse(results / "ctest.xml").getroot().iter("testcase"):
+    tests = [test for report in sorted(results.glob("ctest*.xml")) for test in xml.parse(report).getroot().iter("testcase")]
+    if not tests:
+        append(counts, 0, 1, 0, "ctest ran nothing")
+    for test in tests:
         name, ok = test.get("name"), test.get("status") == "run"
         report = results / f"{name}.xml"
         if not report.exists():
