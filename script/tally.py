@@ -2,7 +2,8 @@
 
 Every count is appended as a line "passed failed skipped name" to a file that total() sums up.
 
-  python3 script/tally.py ctest RESULTS COUNTS    RESULTS holds ctest*.xml and one XML per program
+  python3 script/tally.py ctest RESULTS COUNTS REPORT...
+                                                  RESULTS holds these of ctest's, and one XML per program
   python3 script/tally.py scripts COUNTS [--jobs N] FILE...
                                                   runs *_test.py and *_test.sh, one process each, N (1) at a time
   python3 script/tally.py total COUNTS            names what failed, then "N passed, N failed"; exits 1 if N > 0
@@ -39,11 +40,14 @@ def cases_of(report):
     return passed, failed, skipped
 
 
-def count_ctest(results, counts):
-    """A program that ended badly without saying which case failed counts as one failure more."""
-    tests = [test for report in sorted(results.glob("ctest*.xml")) for test in xml.parse(report).getroot().iter("testcase")]
-    if not tests:
-        append(counts, 0, 1, 0, "ctest ran nothing")
+def count_ctest(results, counts, reports):
+    """A program that ended badly without saying which case failed counts as one failure more, as does a report that isn't there."""
+    tests = []
+    for report in reports:
+        if (results / report).exists():
+            tests += xml.parse(results / report).getroot().iter("testcase")
+        else:
+            append(counts, 0, 1, 0, f"{report} (was not written)")
     for test in tests:
         name, ok = test.get("name"), test.get("status") == "run"
         report = results / f"{name}.xml"
@@ -128,7 +132,7 @@ def main(arguments):
         print(__doc__, file=sys.stderr)
         return 64
     if arguments[0] == "ctest":
-        return count_ctest(pathlib.Path(arguments[1]), arguments[2])
+        return count_ctest(pathlib.Path(arguments[1]), arguments[2], arguments[3:])
     if arguments[0] == "scripts":
         jobs, paths = 1, arguments[2:]
         if paths[:1] == ["--jobs"]:

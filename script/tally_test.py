@@ -43,7 +43,7 @@ class Tally(unittest.TestCase):
         (self.folder / "ctest.xml").write_text(CTEST)
         (self.folder / "good.xml").write_text(GOOD)
         (self.folder / "late.xml").write_text(LATE)
-        tally.count_ctest(self.folder, self.counts)
+        tally.count_ctest(self.folder, self.counts, ["ctest.xml"])
         code, lines = self.total()
         self.assertEqual(code, 1)
         self.assertEqual(lines, ["FAILED: S.b", "FAILED: crashed",
@@ -70,6 +70,11 @@ class Tally(unittest.TestCase):
         for code in (0, 3, 77):
             self.script("a_test.sh", f"exit {code}\n")
         self.assertEqual(self.total()[1][-1], "1 passed, 1 failed, 1 skipped")
+
+    def test_a_report_that_is_missing_is_a_failure(self):
+        (self.folder / "ctest.xml").write_text(CTEST.replace("fail", "run"))
+        tally.count_ctest(self.folder, self.counts, ["ctest.xml", "ctest-others.xml"])
+        self.assertEqual(self.total()[1], ["FAILED: ctest-others.xml (was not written)", "4 passed, 1 failed"])
 
     def test_no_script_at_all_is_a_failure(self):
         tally.run_scripts(self.counts, [])
