@@ -31,7 +31,7 @@ constexpr const char* kNodes = R"({"nodes": [
       "island": 0, "numa": 0, "state": "free", "note": null, "job": null, "rank": null}]},
   {"id": 2, "name": "gpu-4", "state": "lost", "address": "10.0.0.4", "rack": null, "switch": null,
    "labels": {}, "refusal": null, "joined": true, "removed": true, "joined_at": 1763636100.0,
-   "serial": 1, "cpus": 8, "memory_bytes": 17179869184, "slots": []}],
+   "serial": 1, "off_by": "ann", "cpus": 8, "memory_bytes": 17179869184, "slots": []}],
   "awaited": [{"name": "gpu-5", "joined_at": 1763636100.0, "serial": 1}]})";
 
 FakeAnswer answer(const FakeRequest& request) {
@@ -148,7 +148,8 @@ TEST(NodeShow, TellsOfSlotsJobsAndWhenItJoined) {
     EXPECT_THAT(page, HasSubstr(part));
   EXPECT_THAT(run_words(server, {"node", "show", "box"}).out, HasSubstr("server's own machine"));
   EXPECT_THAT(run_words(server, {"node", "show", "gpu-4"}).out,
-              AllOf(HasSubstr("State     removed"), HasSubstr("Heard     not since the server")));
+              AllOf(HasSubstr("State     removed"), HasSubstr("Off       by the word of ann\n"),
+                    HasSubstr("Heard     not since the server")));
   EXPECT_THAT(run_words(server, {"node", "show", "gpu-5"}).out,
               HasSubstr("its agent has not connected yet"));
   const auto json = run_words(server, {"node", "show", "gpu-3", "-o", "json"}).out;

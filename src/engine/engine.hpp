@@ -25,8 +25,8 @@ namespace paceline {
 
 struct Observed {
   std::vector<Event>
-      events;  // NodeUp, NodeDown, WorkerStarted, WorkerEnded, CheckpointAcknowledged, Progressed,
-               // ModelPublished, JobWarned
+      events;  // NodeUp, NodeDown, NodeOff, WorkerStarted, WorkerEnded, CheckpointAcknowledged,
+               // Progressed, ModelPublished, JobWarned
   std::vector<MetricPoint> points;
   [[nodiscard]] bool empty() const { return events.empty() && points.empty(); }
 };

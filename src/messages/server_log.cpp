@@ -125,6 +125,11 @@ void ServerLog::on(const NodeUndrained& event) {
                      user_of(event.by)));
 }
 
+void ServerLog::on(const NodeOff& event) {
+  inform(fmt::format("Node {} is off, by the word of {}: what ran there counts as ended.",
+                     node_name(event.node), event.by));
+}
+
 void ServerLog::on(const PolicySet& event) {
   const auto before = std::exchange(policy_, event.name);
   const bool same = before.empty() || before == event.name;

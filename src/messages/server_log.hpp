@@ -57,6 +57,7 @@ class ServerLog {
   void on(const NodeDrained& event);
   void on(const DrainBegan& event);
   void on(const NodeUndrained& event);
+  void on(const NodeOff& event);
   void on(const PolicySet& event);
   void on(const PolicyLoaded& event);
   void on(const PolicyFailed& event);

@@ -72,12 +72,15 @@ TEST_F(ServerLogTest, SaysNodesThatComeGoAndRefuse) {
   world.node_up(node);
   world.node_refuses(node, {"The disk is full.", world.now() + span("10s")});
   world.node_up(node);
+  world.tell(NodeOff{NodeId{0}, "root"});
   const auto said = lines();
   EXPECT_THAT(
-      said, ElementsAre("Node " + node + " does not answer: nothing is placed there until it does.",
-                        "Node " + node + " is there with 4 slots.",
-                        "Node " + node + " starts nothing for now: The disk is full.",
-                        "Node " + node + " starts workers again."));
+      said, ElementsAre(
+                "Node " + node + " does not answer: nothing is placed there until it does.",
+                "Node " + node + " is there with 4 slots.",
+                "Node " + node + " starts nothing for now: The disk is full.",
+                "Node " + node + " starts workers again.",
+                "Node " + node + " is off, by the word of root: what ran there counts as ended."));
 }
 
 TEST_F(ServerLogTest, SumsUpWhatWouldFlood) {

@@ -188,6 +188,13 @@ struct NodeUndrained {  // jobs may start there again
   friend bool operator==(const NodeUndrained&, const NodeUndrained&) = default;
 };
 
+// The node's machine is off: what ran there has ended.
+struct NodeOff {
+  NodeId node;
+  std::string by;  // whose word it is
+  friend bool operator==(const NodeOff&, const NodeOff&) = default;
+};
+
 // Workers that are to join a gang in place ran for as long as the server waits for them, and are not
 // ready.
 struct NewcomersLate {
@@ -201,6 +208,6 @@ using Event =
                  WorkerEnded, CheckpointAcknowledged, Progressed, TimeLimitReached, PolicyLoaded,
                  PolicyFailed, TrialBegan, TrialEnded, RulesSet, ClockSet, JobsForgotten,
                  JournalAccepted, NodesRetired, JobWarned, NodeDrained, DrainBegan, NodeUndrained,
-                 WorkerReady, GangStands, NewcomersLate, ModelPublished, CheckpointKept>;
+                 WorkerReady, GangStands, NewcomersLate, ModelPublished, CheckpointKept, NodeOff>;
 
 }  // namespace paceline

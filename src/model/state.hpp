@@ -50,6 +50,8 @@ struct Node {
   // It left the cluster and counts for nothing; of its spec the name is left, for jobs that ran there.
   bool retired = false;
   std::optional<Drain> drain = {};  // over retirements, too
+  std::string off_by =
+      {};  // whose word it is that its machine is off, until it is up again; empty: nobody's
 
   // It drains already: nothing starts there.
   [[nodiscard]] bool drains() const { return drain && drain->begun_at; }

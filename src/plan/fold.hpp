@@ -63,6 +63,7 @@ class Fold {
   void on(const NodeDrained& e);
   void on(const DrainBegan& e);
   void on(const NodeUndrained& e);
+  void on(const NodeOff& e);
   void cancel(Job& job);
   void pause(Job& job);
   void resume(Job& job);

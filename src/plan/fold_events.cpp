@@ -21,6 +21,7 @@ void Fold::on(const NodeUp& e) {
   node.up = true;
   node.retired = false;
   node.absent_since.reset();
+  node.off_by.clear();
   node.slots.resize(std::max(node.slots.size(), e.spec.slots.size()));
   count_node(node, +1);
   index_slots(node);
@@ -61,6 +62,8 @@ void Fold::on(const NodeUndrained& e) {
   index_drain(node);
 }
 
+void Fold::on(const NodeOff& e) { known_node(e.node).off_by = e.by; }
+
 // The racks, switches and models that only they had are gone with them: all is numbered anew.
 void Fold::on(const NodesRetired& e) {
   const auto leaving = may_retire(state_, e.nodes);
@@ -72,7 +75,8 @@ void Fold::on(const NodesRetired& e) {
     count_node(node, -1);
     NodeSpec left;
     left.name = node.spec.name;
-    node = Node{id, std::move(left), false, {}, {}, true, std::move(node.drain)};
+    node = Node{
+        id, std::move(left), false, {}, {}, true, std::move(node.drain), std::move(node.off_by)};
   }
   if (leaving.empty()) return;
   state_.topology_ = {};

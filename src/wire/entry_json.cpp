@@ -206,6 +206,12 @@ void describe(Fields& fields, FieldsOf<Fields, NodeUndrained>& event) {
 }
 
 template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, NodeOff>& event) {
+  auto& [node, by] = event;
+  fields("node", node)("by", by);
+}
+
+template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Change>& change) {
   auto& [kind, job, generation, placement, reason, trade, beneficiary, survivors] = change;
   fields("kind", kind)("job", job)("generation", generation)("placement", placement);
@@ -258,7 +264,7 @@ constexpr std::array<std::string_view, std::variant_size_v<Event>> kEventKinds =
     "journal_accepted", "nodes_retired",      "job_warned",
     "node_drained",     "drain_began",        "node_undrained",
     "worker_ready",     "gang_stands",        "newcomers_late",
-    "model_published",  "checkpoint_kept"};
+    "model_published",  "checkpoint_kept",    "node_off"};
 constexpr std::string_view kPlanKind = "plan";
 
 void begin_entry(JsonWriter& json, const Entry& entry) {

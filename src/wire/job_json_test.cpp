@@ -278,6 +278,18 @@ TEST(NodeJson, SaysWhyItStartsNothing) {
             (Json{{"why", "no space is left"}, {"until", nullptr}, {"unhealthy", true}}));
 }
 
+TEST(NodeJson, SaysByWhoseWordItIsOff) {
+  auto node = one_node(false).nodes()[0];
+  const auto shown = [&] {
+    JsonWriter json;
+    write_node_status(json, State{}, node);
+    return (*parse_json(json.text()))["off_by"];
+  };
+  EXPECT_TRUE(shown().is_null());
+  node.off_by = "root";
+  EXPECT_EQ(shown(), "root");
+}
+
 TEST(NodeJson, SaysWhetherItJoined) {
   const auto node = one_node().nodes()[0];
   const auto shown = [&](const std::optional<NodeJoin>& join) {

@@ -245,8 +245,8 @@ inline void randomize(Rng& rng, Drain& value) {
   randomize_all(rng, order, by, begun_at);
 }
 inline void randomize(Rng& rng, Node& value) {
-  auto& [id, spec, up, slots, absent_since, retired, drain] = value;
-  randomize_all(rng, id, spec, up, slots, absent_since, retired, drain);
+  auto& [id, spec, up, slots, absent_since, retired, drain, off_by] = value;
+  randomize_all(rng, id, spec, up, slots, absent_since, retired, drain, off_by);
 }
 inline void randomize(Rng& rng, PolicyPeriod& value) {
   auto& [name, parameters, from, leased, available, lost] = value;
@@ -386,6 +386,7 @@ inline void randomize(Rng& rng, NodeDrained& value) {
   randomize_all(rng, node, order, by);
 }
 inline void randomize(Rng& rng, DrainBegan& value) { randomize(rng, value.node); }
+inline void randomize(Rng& rng, NodeOff& value) { randomize_all(rng, value.node, value.by); }
 inline void randomize(Rng& rng, NodeUndrained& value) { randomize_all(rng, value.node, value.by); }
 inline void randomize(Rng& rng, JournalAccepted& value) {
   auto& [lost, generation] = value;

@@ -97,7 +97,8 @@ void write_node_status(JsonWriter& json, const State& state, const Node& node,
   else
     json.null_field("drain");
   write_join(json, join);
-  json.field("only_user", unless_empty(node.spec.only_user));
+  json.field("off_by", unless_empty(node.off_by))
+      .field("only_user", unless_empty(node.spec.only_user));
   json.field("lease_seconds", node.spec.lease);
   json.field("cpus", node.spec.cpus);
   json.field("memory_bytes", node.spec.memory_bytes).key("slots").begin_array();

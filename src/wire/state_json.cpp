@@ -20,9 +20,10 @@ void describe(Fields& fields, FieldsOf<Fields, Slot>& slot) {
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Node>& node) {
-  auto& [id, spec, up, slots, absent_since, retired, drain] = node;
+  auto& [id, spec, up, slots, absent_since, retired, drain, off_by] = node;
   fields("id", id)("spec", spec)("up", up)("slots", slots);
   fields("absent_since", absent_since)("retired", retired)("drain", drain);
+  fields.unless(std::string(), "off_by", off_by);
 }
 
 template <class Fields>

@@ -199,9 +199,6 @@ class ManyFaults(Lab):
             allowed = int(options[1]) if options[0] == "--retry" else 0
             self.assertLessEqual(job["retries_used"], min(allowed, failures), told)
 
-    def events(self):
-        return [json.loads(line) for line in self.call("events", "-o", "json").stdout.splitlines()]
-
     def story_of(self, number):
         of_job = [json.dumps(event) for event in self.events() if f'"job": {number},' in json.dumps(event)]
         return "\n".join(of_job + [f"{path.name}: {path.read_text()}" for path in self.notes.glob(f"{number}.*")])

@@ -280,6 +280,8 @@ class WorkOnANode(Lab):
         self.call("node", "remove", "gpu-1", "--is-off", "--yes")
         self.until_state(job, "PENDING")
         self.assertIn("root said that node gpu-1 is off", self.call("events").stdout)
+        self.assertEqual([event["by"] for event in self.events() if event["kind"] == "node_off"], ["root"])
+        self.assertEqual(self.node("gpu-1")["off_by"], "root")
         self.join("gpu-2", "--slots", "2")
         self.until_state(job, "RUNNING")
         self.call("cancel", job)

@@ -91,6 +91,9 @@ class Lab(unittest.TestCase):
     def node(self, name):
         return next((node for node in self.json("nodes")["nodes"] if node["name"] == name), None)
 
+    def events(self):
+        return [json.loads(line) for line in self.call("events", "-o", "json").stdout.splitlines()]
+
     # ---- the others ----
 
     def invite(self, *words):

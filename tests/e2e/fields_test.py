@@ -142,7 +142,7 @@ ROUTES = {
     ("GET", "/v1/rules"): ("", (200, 200, 200), Answer("reclaim_after_seconds")),
     ("GET", "/v1/nodes"): ("", (200, 200, 200), Answer(
         "nodes[].{id,name,state,address,rack,switch,labels.*,cpus,memory_bytes,joined,removed,joined_at,serial,silent_seconds,version} "
-        "nodes[].refusal.{why,until,unhealthy}? nodes[].drain.{reason,by,begun,keeps,begins_at,ends_at,jobs[]}? nodes[].only_user? nodes[].lease_seconds awaited[].{name,joined_at,serial}? "
+        "nodes[].refusal.{why,until,unhealthy}? nodes[].drain.{reason,by,begun,keeps,begins_at,ends_at,jobs[]}? nodes[].only_user? nodes[].off_by? nodes[].lease_seconds awaited[].{name,joined_at,serial}? "
         "nodes[].slots[].{index,kind,model,uuid,memory_bytes,island,numa,state,note,job,rank}")),
     ("GET", "/v1/users"): ("", (200, 200, 200), Answer(
         f"users[].{{user,jobs,waiting,running,slots,waited_seconds,slot_seconds,lost_slot_seconds.{BILL}}}")),
@@ -230,13 +230,14 @@ EVENTS = {kind: Answer("seq at kind " + fields, owners) for kind, (fields, owner
     "nodes_retired": ("nodes[]", ""),
     "node_drained": ("node order.{reason,from,until,within_seconds,keeps}? by.{user,uid,roles[],known_by}", ""),
     "drain_began": ("node", ""),
+    "node_off": ("node by", ""),
     "node_undrained": ("node by.{user,uid,roles[],known_by}", ""),
     "journal_accepted": ("lost generation", ""),
     "plan": ("round policy build asked[].{job,by,stops_at} changes[].{kind,job,generation,placement[].{node,slots[]},reason_code,"
              "reason_numbers[],reason_text,trade,beneficiary,workers,reason}", ""),
 }.items()}
 OWNERS_EVENTS = {"progress", "checkpoint_acknowledged", "checkpoint_kept", "model_published", "job_warned"}
-UNLIKE_HERE = {"node_down", "drain_began", "clock_set", "jobs_forgotten", "nodes_retired", "journal_accepted",
+UNLIKE_HERE = {"node_down", "node_off", "drain_began", "clock_set", "jobs_forgotten", "nodes_retired", "journal_accepted",
                "job_warned", "worker_ready", "gang_stands", "newcomers_late", "checkpoint_kept"}  # kinds that nothing in this test brings about
 
 REPORT = {"step": 10, "total_steps": 1000, "epoch": 0.1, "total_epochs": 10, "samples": 640, "step_seconds": 0.1,

@@ -57,6 +57,11 @@ std::string refusal_line(const Document& node) {
                                      text_of(refusal, "why")));
 }
 
+std::string off_line(const Document& node) {
+  const auto by = text_of(node, "off_by");
+  return by.empty() ? "" : line("Off", "by the word of " + by);
+}
+
 std::string drain_line(const Document& node) {
   const auto words = drain_words(node, to_seconds(Context::now()));
   return words.empty() ? "" : line("Drain", words);
@@ -80,9 +85,9 @@ std::string own_slots_table(const Document& node, const Look& look) {
 
 std::string page(const Document& node, const Look& look) {
   return printable(text_of(node, "name")) + "\n" + line("State", node_state(node).text) +
-         refusal_line(node) + drain_line(node) + line("Address", text_of(node, "address")) +
-         line("Rack", text_of(node, "rack")) + line("Switch", text_of(node, "switch")) +
-         line("Labels", labels_of(node)) +
+         off_line(node) + refusal_line(node) + drain_line(node) +
+         line("Address", text_of(node, "address")) + line("Rack", text_of(node, "rack")) +
+         line("Switch", text_of(node, "switch")) + line("Labels", labels_of(node)) +
          line("CPUs", human_number(number_of(node, "cpus").value_or(0))) +
          line("Memory", memory_of(node)) + line("Joined", joined_line(node)) + heard_line(node) +
          "\n" + own_slots_table(node, look);

@@ -1479,8 +1479,32 @@ TEST_F(LostNodeTest, ItsWorkersAreLostAtOnceWhereItsOperatorSaysThatItIsOff) {
   ASSERT_EQ(ends.size(), 2U);
   EXPECT_EQ(ends.front().ending.cause, Cause::node_lost);
   EXPECT_EQ(ends.front().ending.message, "root said that node " + host(1).node.name + " is off");
+  EXPECT_FALSE(world.state().nodes()[1].up) << "it is not waited for";
   connect(1);
   EXPECT_EQ(host(1).count<Kill>(), 2U) << "it wasn't, and is back";
+}
+
+// The word is in the journal, once, however often it is said: a server that starts anew says it again.
+TEST_F(LostNodeTest, ThatItIsOffIsToldOnceUntilItIsHeardAgain) {
+  const std::string name = host(1).node.name;
+  const auto words = [this] { return told_of<NodeOff>(); };
+  disconnect(1);
+  ASSERT_TRUE(engine->count_off(name, "root"));
+  ASSERT_TRUE(engine->count_off(name, "ann"));
+  run_until_quiet();
+  EXPECT_EQ(words(), std::vector({NodeOff{NodeId{1}, "root"}}));
+  EXPECT_EQ(world.state().nodes()[1].off_by, "root");
+  tell(NodesRetired{{NodeId{1}}});
+  restart_server();
+  ASSERT_TRUE(engine->count_off(name, "root"));
+  run_until_quiet();
+  EXPECT_EQ(words().size(), 1U);
+  connect(1);
+  EXPECT_EQ(world.state().nodes()[1].off_by, "");
+  disconnect(1);
+  ASSERT_TRUE(engine->count_off(name, "ann"));
+  run_until_quiet();
+  EXPECT_EQ(words().size(), 2U);
 }
 
 TEST_F(LostNodeTest, OneThatLeftCountsAsDownAtOnce) {

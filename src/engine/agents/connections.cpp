@@ -143,6 +143,7 @@ void AgentsEngine::learn_nodes(const State& state) {
     check(node.id == each.id, "node names are unique");
     node.spec = each.spec;
     node.up = each.up;
+    node.off = !each.off_by.empty();
     leave(node);
   }
 }
@@ -200,6 +201,8 @@ Result<void> AgentsEngine::count_off(std::string_view name, std::string_view by)
   if (node.session)
     return fail(ErrorCode::conflict, fmt::format("Node '{}' is heard, so it isn't off.", name),
                 "Leave out --is-off, or turn the machine off first.");
+  count_down(node);
+  if (!std::exchange(node.off, true)) tell(NodeOff{node.id, std::string(by)});
   count_lost(node, fmt::format("{} said that node {} is off", by, name), false);
   set_timer(node);
   return {};
@@ -253,6 +256,7 @@ void AgentsEngine::tell_node(NodeView& node, NodeSpec spec) {
   if (spec.refusal) spec.refusal->until = until_here(node, *spec.refusal);
   if (node.up && node.spec == spec) return;
   node.up = true;
+  node.off = false;
   node.spec = std::move(spec);
   tell(NodeUp{node.id, node.spec});
 }

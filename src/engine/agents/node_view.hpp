@@ -40,6 +40,7 @@ struct NodeView {
   Session last_session;            // that ever did
   Session turned_away;             // the last that another machine of its name opened
   bool left = false;       // it is not to come back as it is: it counts as down without a session
+  bool off = false;        // it is told that its machine is, and it was not heard since
   bool unsaid = false;     // it is another machine than the journal says: nothing is started there
   Duration clock_ahead{};  // of the agent, when its newest frame came
   Outbox<ServerMessage> outbox;
