@@ -73,10 +73,11 @@ void Fold::on(const NodesRetired& e) {
     const auto jobs = lose_checkpoints_on(node.spec.name);
     losing.insert(losing.end(), jobs.begin(), jobs.end());
     count_node(node, -1);
-    NodeSpec left;
-    left.name = node.spec.name;
-    node = Node{
-        id, std::move(left), false, {}, {}, true, std::move(node.drain), std::move(node.off_by)};
+    Node left{.id = id, .spec = {}, .retired = true};
+    left.spec.name = std::move(node.spec.name);
+    left.drain = std::move(node.drain);
+    left.off_by = std::move(node.off_by);
+    node = std::move(left);
   }
   if (leaving.empty()) return;
   state_.topology_ = {};
