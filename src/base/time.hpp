@@ -46,7 +46,11 @@ constexpr std::int64_t to_us(WallTime t) { return t.time_since_epoch().count(); 
 constexpr double to_seconds(Duration d) { return static_cast<double>(d.count()) * 1e-6; }
 constexpr double to_seconds(Time t) { return to_seconds(t.time_since_epoch()); }
 constexpr double to_seconds(WallTime t) { return to_seconds(t.time_since_epoch()); }
+// Cut to some thousand years each way.
 constexpr Duration from_seconds(double s) {
+  constexpr double kMost = 1e11;
+  if (s > kMost) s = kMost;
+  if (s < -kMost) s = -kMost;
   return Duration{static_cast<std::int64_t>(s * 1e6 + (s < 0 ? -0.5 : 0.5))};
 }
 

@@ -87,6 +87,21 @@ TEST(LengthLeft, IsLearnedFromJobsOfItsName) {
   EXPECT_TRUE(std::isinf(left(world, world.submit("1 name=other"))));
 }
 
+TEST(Remaining, OfWhatTakesForEverIsLong) {
+  World world("1x1 cpu");
+  const JobId a = world.run("1", 1);
+  Progress report;
+  report.step = 10;
+  report.total_steps = 9'000'000'000'000'000;
+  report.reported_at = world.now() + span("10s");
+  world.advance(span("10s"));
+  world.report(a, report);
+  const auto found = remaining(world.job(a), world.now(), 1);
+  ASSERT_TRUE(found);
+  EXPECT_GT(found->likely, span("1000000h"));
+  EXPECT_GT(found->high, span("1000000h"));
+}
+
 TEST(Remaining, CarriesAnInterval) {
   World world("1x4 cpu");
   const JobId a = world.submit("2..4 expect=100s");

@@ -66,11 +66,7 @@ Result<void> validate_places(const JobSpec& spec) {
 }
 
 Result<void> validate_resources(const JobSpec& spec) {
-  const auto& w = spec.workers;
-  if (w.min < 1 || w.min > w.max || !w.contains(w.want) || w.max > kWorkersMax) {
-    return invalid(fmt::format("The worker range {}..{}@{} is impossible.", w.min, w.max, w.want),
-                   fmt::format("Need 1 <= min <= want <= max <= {}.", kWorkersMax));
-  }
+  if (auto ok = validate_range(spec.workers); !ok) return ok;
   if (spec.slots_per_worker < 1 || spec.slots_per_worker > kSlotsPerWorkerMax) {
     return invalid(fmt::format("{} slots per worker is impossible.", spec.slots_per_worker),
                    fmt::format("Give 1 to {}.", kSlotsPerWorkerMax));
@@ -155,6 +151,13 @@ bool keeps_others_off(const JobSpec& spec) {
          std::any_of(spec.affinity.begin(), spec.affinity.end(), [](const Affinity& a) {
            return a.anti && a.required() && a.to == AffinityTo::job;
          });
+}
+
+Result<void> validate_range(const WorkerRange& range) {
+  const auto& [min, max, want] = range;
+  if (min >= 1 && min <= max && range.contains(want) && max <= kWorkersMax) return {};
+  return invalid(fmt::format("The worker range {}..{}@{} is impossible.", min, max, want),
+                 fmt::format("Need 1 <= min <= want <= max <= {}.", kWorkersMax));
 }
 
 Result<void> fits_mesh(const WorkerRange& range, const Mesh& mesh) {

@@ -75,6 +75,8 @@ struct Mesh {
 };
 
 // Are the range's sizes whole copies of the model? Errors: invalid.
+// Could any job have that range? Errors: invalid.
+Result<void> validate_range(const WorkerRange& range);
 Result<void> fits_mesh(const WorkerRange& range, const Mesh& mesh);
 
 inline constexpr std::int32_t kSignalMax = 64;  // the largest number of a signal

@@ -263,11 +263,21 @@ class Refitting {
       const auto loads = area.level == Area::Level::cluster && !stock_.constraints().together()
                              ? find_nodes(stock_, style_, missing(wanted))
                              : find_nodes_in(stock_, style_, area, missing(wanted));
-      if (!loads) continue;
+      if (!loads || !stays_near(*loads)) continue;
       append(kept_, seats_for(stock_, *loads));
       return true;
     }
     return false;
+  }
+
+  // Of one rack not all nodes need be behind one switch.
+  [[nodiscard]] bool stays_near(const Loads& loads) const {
+    const auto together = stock_.constraints().together();
+    if (!together || kept_.empty()) return true;
+    const Topology& topology = stock_.state().topology();
+    const auto at = topology.domain(kept_.front().node, *together);
+    return std::ranges::all_of(
+        loads, [&](const Load& load) { return topology.domain(load.node, *together) == at; });
   }
 
   std::vector<Area> near_areas() const {

@@ -57,6 +57,17 @@ TEST(Mesh, ShrinksByCopiesOfTheLeastUsedNodes) {
   EXPECT_EQ(refit(world, job, 4), "n-0:0 n-0:1 n-0:2 n-0:3");
 }
 
+// Its node was told again with less memory than its workers there ask for.
+TEST(Mesh, GrowsElsewhereThanOnANodeThatBecameTooSmall) {
+  World world("1x8 n memory=4; 2x3 n memory=16");
+  const JobId job = world.run("4..8 memory=1 mesh=1x4 elastic=restart", 4);
+  ASSERT_EQ(world.job(job).current->workers.back().seat.node, NodeId{0});
+  NodeSpec spec = world.state().nodes()[0].spec;
+  spec.memory_bytes -= 1U << 30;
+  world.tell(NodeUp{NodeId{0}, spec});
+  EXPECT_EQ(refit(world, job, 8), "n-0:0 n-0:1 n-0:2 n-0:3 n-1:0 n-1:1 n-1:2 n-2:0");
+}
+
 TEST(Mesh, CompletesAGroupThatLostAWorkerOnItsNode) {
   World world("2x4 n");
   const JobId job = world.run("2..4 mesh=2x1 elastic=restart", 4);

@@ -45,6 +45,13 @@ class Collector {
   std::set<std::uint32_t> used_;
 };
 
+// Nodes of one rack may name different switches, or none.
+bool are_near(const Topology& topology, const Loads& loads, Reach reach) {
+  return std::ranges::all_of(loads, [&](const Load& load) {
+    return topology.domain(load.node, reach) == topology.domain(loads.front().node, reach);
+  });
+}
+
 class Search {
  public:
   Search(const Stock& stock, PlacingStyle style) : stock_(stock), style_(style) {}
@@ -192,7 +199,8 @@ class Search {
   std::optional<Loads> near_as_asked(Reach together, std::int32_t units) const {
     std::optional<Loads> best;
     const auto take = [&](std::optional<Loads> loads) {
-      if (loads && (!best || cost(*loads) < cost(*best))) best = std::move(loads);
+      if (!loads || (best && cost(*loads) >= cost(*best))) return;
+      if (are_near(stock_.state().topology(), *loads, together)) best = std::move(loads);
     };
     for (const Area& area : areas(Area::Level::rack, units, units)) take(in(area, units));
     if (together == Reach::network_switch) {

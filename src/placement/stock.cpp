@@ -58,7 +58,8 @@ std::vector<std::uint32_t> Stock::slots_on(NodeId node) const {
 
 std::int32_t Stock::room_for_workers(NodeId node) const {
   const auto kept = kept_.find(node);
-  return constraints_.most_on(node) - (kept == kept_.end() ? 0 : kept->second);
+  const auto there = kept == kept_.end() ? 0 : kept->second;
+  return std::max(constraints_.most_on(node) - there, 0);  // a node may have become smaller
 }
 
 std::int32_t Stock::units_on(NodeId node) const {

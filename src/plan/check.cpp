@@ -201,10 +201,33 @@ class PlanCheck {
     }
   }
 
-  void check_nodes(const Job& job, const Placement& seats, const Constraints& constraints) {
+  static std::map<NodeId, std::int32_t> workers_by_node(const Placement& seats) {
     std::map<NodeId, std::int32_t> workers;
     for (const Seat& seat : seats) ++workers[seat.node];
-    for (const auto& [id, count] : workers) {
+    return workers;
+  }
+
+  // What a gang has it may keep, whatever became of its nodes.
+  static std::map<NodeId, std::int32_t> workers_there(const Job& job) {
+    std::map<NodeId, std::int32_t> workers;
+    if (!job.current) return workers;
+    for (const auto& worker : job.current->workers) ++workers[worker.seat.node];
+    return workers;
+  }
+
+  static bool is_part_of(const std::map<NodeId, std::int32_t>& workers,
+                         const std::map<NodeId, std::int32_t>& whole) {
+    return std::ranges::all_of(workers, [&](const auto& each) {
+      const auto had = whole.find(each.first);
+      return had != whole.end() && each.second <= had->second;
+    });
+  }
+
+  void check_nodes(const Job& job, const Placement& seats, const Constraints& constraints) {
+    const auto before = workers_there(job);
+    for (const auto& [id, count] : workers_by_node(seats)) {
+      const auto had = before.find(id);
+      if (had != before.end() && count <= had->second) continue;
       const auto& name = snapshot_.state.find_node(id)->spec.name;
       if (const auto broken = constraints.broken_on(id))
         wrong("job {} is placed on {}, but it {}", job.id.value, name, *broken);
@@ -230,6 +253,7 @@ class PlanCheck {
   }
 
   void check_nearness(const Job& job, const Placement& seats, const Constraints& constraints) {
+    if (is_part_of(workers_by_node(seats), workers_there(job))) return;
     const auto domains = [&](Reach reach) {
       std::set<std::uint32_t> found;
       for (std::size_t rank = 0; rank < seats.size();

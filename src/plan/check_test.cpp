@@ -64,6 +64,24 @@ TEST(Place, HasTheLabelsTheDevicesAndTheCores) {
               ElementsAre("3 workers of job 5 are more than n-0 has cores and memory for"));
 }
 
+// What it has it may keep, and give some of it back, whatever became of the node.
+TEST(Place, MayBeOnePartOfWhereAGangIs) {
+  World world("1x4 n memory=4 rack=a; 1x4 m memory=4 rack=a");
+  const JobId job = world.run("2..6 memory=1 elastic=restart affinity=self:rack", 6);
+  NodeSpec spec = world.state().nodes()[0].spec;
+  spec.memory_bytes = 1U << 30;
+  spec.rack = "b";
+  world.tell(NodeUp{NodeId{0}, spec});
+  const auto resized = [&](const Placement& seats) {
+    Plan plan;
+    plan.changes.push_back({ChangeKind::resize, job, Generation{2}, seats, kBecause, 0, {}});
+    return violations(world.snapshot(), plan);
+  };
+  EXPECT_THAT(resized({seat(0, 0), seat(0, 1), seat(1, 0)}), IsEmpty());
+  EXPECT_THAT(resized({seat(0, 0), seat(0, 1), seat(1, 0), seat(1, 1), seat(1, 2)}),
+              ElementsAre("the workers of job 1 have to be on one rack"));
+}
+
 TEST(Place, IsAwayFromOthersAsRequired) {
   World world("2x4 n");
   world.run("1 exclusive name=alone", 1);

@@ -14,12 +14,15 @@ namespace {
 void honour_range(const Job& job, Draft& draft) {
   const std::int32_t now = job.current->size();
   const std::int32_t wanted = std::clamp(now, job.range.min, job.range.max);
+  if (job.state == JobState::starting) draft.await_start(job.id);
   if (job.state != JobState::running && !job.awaits_replacements()) return;
   const auto leavers = static_cast<std::int64_t>(job.parting.size());
   if (leavers > 0)
     return draft.explain_wait(job.id, {ReasonCode::waits_for_leavers, {wanted, leavers}, {}});
-  if (!job.resizable() && !job.awaits_replacements())
+  if (!job.resizable() && !job.awaits_replacements()) {
+    draft.await_save(job.id);
     return draft.explain_wait(job.id, {ReasonCode::waits_for_checkpoint, {wanted}, {}});
+  }
   auto seats = draft.refit(job.id, wanted);
   if (!seats) {
     const auto more = static_cast<std::int64_t>(job.slots(wanted - now));

@@ -53,6 +53,7 @@ class Leave {
       if (job.resizable() && goes_on_elsewhere(job)) return;
       if (job.spec->elastic == Elastic::automatic && !job.checkpoint) draft_.await_save(job.id);
     }
+    if (job.state == JobState::starting) draft_.await_start(job.id);
     if (over_) return stop(job);
     say(job);
   }

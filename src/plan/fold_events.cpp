@@ -73,7 +73,9 @@ void Fold::on(const NodesRetired& e) {
     const auto jobs = lose_checkpoints_on(node.spec.name);
     losing.insert(losing.end(), jobs.begin(), jobs.end());
     count_node(node, -1);
-    Node left{.id = id, .spec = {}, .retired = true};
+    Node left;
+    left.id = id;
+    left.retired = true;
     left.spec.name = std::move(node.spec.name);
     left.drain = std::move(node.drain);
     left.off_by = std::move(node.off_by);

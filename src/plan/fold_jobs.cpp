@@ -144,7 +144,8 @@ std::vector<JobId> Fold::lose_checkpoints_on(const std::string& node) {
         checkpoint->place->ship.empty())
       losing.push_back(id);
   };
-  for (const auto& key : state_.active()) look(key.job);
+  if (by_rules_before(5))
+    for (const auto& key : state_.active()) look(key.job);  // they are in the queue, too
   for (const auto& key : state_.queue()) look(key.job);
   for (const JobId id : losing) lose_checkpoint(touch(id));
   return losing;

@@ -149,6 +149,32 @@ TEST_F(KeptCheckpoints, WithItsNodeItIsLost) {
   EXPECT_TRUE(start_on(1).empty());
 }
 
+// It went on elsewhere: the copy of the one before is not lost with that node.
+TEST_F(KeptCheckpoints, AJobThatRunsLosesTheNewestAloneWithItsNode) {
+  world_.ended(job_);
+  job_ = world_.run("4..8", 8);
+  const Checkpoint first = save(1);
+  tell_kept(first, Keeping::kept, "first");
+  tell_kept(save(2), Keeping::unkept, "it is too large");
+  world_.stands(job_);
+  Placement seats;
+  std::vector<Survivor> survivors;
+  for (std::int32_t rank = 0; rank < 8; ++rank) {
+    const Seat& seat = job().current->workers[static_cast<std::size_t>(rank)].seat;
+    if (seat.node == NodeId{0}) continue;
+    survivors.push_back({{job_, Generation{1}, rank}, static_cast<std::int32_t>(seats.size())});
+    seats.push_back(seat);
+  }
+  world_.resize_in_place(job_, seats, survivors);
+  for (const Parting& each : std::vector(job().parting))
+    world_.ended(each.process, testing::ending("0"));
+  world_.node_down(node_of(0));
+  world_.node_retired(node_of(0));
+  ASSERT_TRUE(world_.state().nodes()[0].retired);
+  ASSERT_TRUE(job().checkpoint);
+  EXPECT_EQ(job().checkpoint->path, first.path);
+}
+
 // It moves off its node, which dies once it has left.
 TEST_F(KeptCheckpoints, AJobThatWaitsForItStartsWithoutItOnceItsNodeRetires) {
   world_.checkpoint(job_);

@@ -97,8 +97,9 @@ struct Plan {
 //      starts without it, those of before where the first server of these rules begins
 //   4: those that are left of a gang, fewer than its minimum, wait for others in place of the dead;
 //      newcomers leave where the others had ended well before they met
+//   5: a job that runs loses one checkpoint with a node that retires, not also the copy before it
 inline constexpr std::uint32_t kFirstFoldRules = 1;
-inline constexpr std::uint32_t kFoldRules = 4;
+inline constexpr std::uint32_t kFoldRules = 5;
 
 // What a server decides by, besides what the journal tells: noted where it began.
 struct Began {

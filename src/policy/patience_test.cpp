@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "policy/patient.hpp"
+#include "policy/registry.hpp"
 #include "support/world.hpp"
 
 namespace paceline {
@@ -76,6 +78,36 @@ TEST(Patience, OrdersWaitingJobsByWhenItRunsOutLargerPrioritiesFirst) {
     ASSERT_NE(key, nullptr);
     EXPECT_EQ(key->job, id);
     EXPECT_NEAR(key->measure, to_seconds(patience.runs_out(world.job(id))), 1e-3);
+  }
+}
+
+// All that is kept is free, and a neighbour is in the way: nothing changes from one look to the next.
+TEST(Patience, LooksAtKeptSlotsThatDoNotFitFromTimeToTime) {
+  World world("1x2 a rack=r; 1x1 b rack=r");
+  const JobId other = world.run("1", 1);
+  ASSERT_EQ(world.job(other).current->workers[0].seat.node, NodeId{1});
+  const JobId first = world.run("1", 1);
+  const JobId apart = world.submit("1 slots_per_worker=2 anti=job:prep:rack");
+  const auto sjf = *PolicyRegistry().make("sjf", {{"patience", "10m"}});
+  std::optional<Time> revisit;
+  const auto round = [&] {
+    world.round([&](const Snapshot& snapshot, Draft& draft) {
+      sjf->decide(snapshot, draft);
+      revisit = draft.awaited().revisit_at;
+    });
+  };
+  world.advance(span("20m"));
+  round();
+  world.ended(other);
+  world.run("1 name=prep", 1);
+  world.ended(first);
+  for (const char* passed : {"11m", "30m", "5h"}) {
+    world.advance(span(passed));
+    round();
+    ASSERT_TRUE(reservation(world.state()));
+    EXPECT_EQ(reservation(world.state())->job, apart);
+    ASSERT_TRUE(revisit);
+    EXPECT_GT(*revisit, world.now()) << "after " << passed;
   }
 }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <map>
+#include <string_view>
 #include <vector>
 
 #include "estimate/remaining.hpp"
@@ -18,7 +20,9 @@ namespace {
 constexpr std::string_view kServed =
     "served";  // memo: the jobs that were served, and until when each is protected
 constexpr std::size_t kServedMax = 64;
-constexpr int kTriesMax = 3;       // jobs that nothing can be kept for, before no more are tried
+// Jobs that nothing can be kept for, before no more are tried: of one user, and in all.
+constexpr int kTriesOfOneMax = 3;
+constexpr int kTriesMax = 64;
 constexpr int kBackfillsMax = 64;  // jobs that are tried on kept slots
 constexpr int kRenewalsMax = 16;   // beyond which a reservation holds no longer still
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -112,6 +116,7 @@ class Pass {
     const WaitingOrder& order = state_.waiting_by(patience_.order());
     const std::int64_t slots = state_.slots_available();
     auto walk = order.walk();
+    std::map<std::string_view, int> tries_of;
     for (int tries = 0; tries < kTriesMax;) {
       const OrderKey* key = walk.next(slots);
       if (key == nullptr) return;
@@ -122,8 +127,10 @@ class Pass {
         walk = order.walk_after({key->first, kInfinity, kInfinity, Time::max(), JobId{}});
         continue;
       }
-      if (draft_.changed(job.id)) continue;
+      int& of_owner = tries_of[job.spec->user];
+      if (draft_.changed(job.id) || of_owner >= kTriesOfOneMax) continue;
       if (!may_serve(job) || serve(job)) return;
+      ++of_owner;
       ++tries;
     }
   }
@@ -188,9 +195,13 @@ class Pass {
       kept = reserve(draft_, job, size_of(job));
     } else if (outlook(draft_, kept->slots).free == kept->slots.size()) {
       auto whole = reserve(draft_, job, size_of(job), Keeps::nodes);
-      if (!whole || whole->slots != kept->slots) kept = std::move(whole);
-    } else if (kept->since + stays_for(job, *kept) <= snapshot_.now) {
-      renew(job, *kept);
+      const bool other = !whole || whole->slots != kept->slots;
+      if (other)
+        kept = std::move(whole);
+      else
+        renew_in_time(job, *kept);
+    } else {
+      renew_in_time(job, *kept);
     }
     if (!kept) return false;
     draft_.revisit(kept->since + stays_for(job, *kept));
@@ -221,6 +232,10 @@ class Pass {
 
   [[nodiscard]] Duration stays_for(const Job& job, const Reservation& kept) const {
     return patience_.of(job) * (std::int64_t{1} << std::min(kept.renewals, kRenewalsMax));
+  }
+
+  void renew_in_time(const Job& job, Reservation& kept) const {
+    if (kept.since + stays_for(job, kept) <= snapshot_.now) renew(job, kept);
   }
 
   void renew(const Job& job, Reservation& kept) const {
@@ -317,8 +332,10 @@ void Patient::decide(const Snapshot& snapshot, Draft& draft) const {
 
 // Where a policy failed before this one, its patience counted already.
 Result<void> Patient::try_decide(const Snapshot& snapshot, Draft& draft) const {
-  if (snapshot.state.waiting().empty() || draft.line_kept())
-    return policy_->try_decide(snapshot, draft);
+  const bool nobody_waits = snapshot.state.waiting().empty();
+  if (nobody_waits && !draft.memo(kReservation).empty())
+    draft.remember(std::string(kReservation), "");
+  if (nobody_waits || draft.line_kept()) return policy_->try_decide(snapshot, draft);
   Pass pass(snapshot, draft, patience_, traits_);
   pass.before();
   auto decided = policy_->try_decide(snapshot, draft);

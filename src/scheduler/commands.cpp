@@ -154,6 +154,7 @@ Result<void> admit(const State& state, JobId id, const WorkerRange& range,
     return conflict(job, "it was submitted with --elastic no",
                     "Its size can be changed only while it is PENDING.");
   }
+  if (auto ok = validate_range(range); !ok) return ok;
   if (auto ok = fits_mesh(range, job.spec->mesh); !ok) return ok;
   return fits_some_day(state, *job.spec, range.min, coming);
 }

@@ -340,13 +340,25 @@ TEST_F(ControllerTest, ForgetsWhatIsOverAndGoesOnFromThere) {
   EXPECT_EQ(state().forgotten(), before.forgotten());
 }
 
+// Of which no later server could read the state.
+TEST_F(ControllerTest, TakesNoSizeThatNoJobMayHave) {
+  const JobId a = run("1");
+  Result<void> told;
+  controller->set_range(a, {1, kWorkersMax + 1, 1}, account(1000),
+                        [&](const Result<void>& r) { told = r; });
+  step();
+  ASSERT_FALSE(told);
+  EXPECT_EQ(told.error().code, ErrorCode::invalid);
+  EXPECT_EQ(job(a).range.max, 1);
+}
+
 TEST_F(ControllerTest, GivesUpNewcomersThatAreNotReadyInTime) {
   options.limits.emplace();
   options.limits->newcomers_wait = 60;
   restart();
   const JobId a = run("2..2");
   engine->tell(GangStands{a, Generation{1}});
-  controller->set_range(a, {3, 3}, account(1000), [](const Result<void>& r) { EXPECT_TRUE(r); });
+  controller->set_range(a, {3, 3, 3}, account(1000), [](const Result<void>& r) { EXPECT_TRUE(r); });
   run_until_quiet();
   ASSERT_TRUE(job(a).forms_in_place());
   const ProcessKey newcomer{a, Generation{2}, 2};
@@ -375,7 +387,7 @@ TEST_F(ControllerTest, GivesUpNewcomersThatAreNotReadyInTime) {
 
 TEST_F(ControllerTest, ResizesInPlaceOnceThoseThatLeaveHaveEnded) {
   const auto resize = [&](JobId id, std::int32_t workers) {
-    controller->set_range(id, {workers, workers}, account(1000),
+    controller->set_range(id, {workers, workers, workers}, account(1000),
                           [](const Result<void>& r) { EXPECT_TRUE(r); });
     run_until_quiet();
   };

@@ -176,7 +176,7 @@ Explanation::Explanation(const Snapshot& snapshot, const Policy* policy, const P
 void Explanation::find_kept(const Draft& draft) {
   if (patience_ == nullptr) return;
   auto kept = Reservation::parse(draft.memo(kReservation));
-  if (!kept || draft.changed(kept->job)) return;
+  if (!kept || draft.changed(kept->job) || !holds(snapshot_.state, *kept)) return;
   outlook_ = outlook(draft, kept->slots);
   kept_ = std::move(kept);
 }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "policy/patient.hpp"
 #include "policy/registry.hpp"
 #include "scheduler/room.hpp"
 #include "support/world.hpp"
@@ -33,6 +34,25 @@ class ExplainTest : public ::testing::Test {
   std::unique_ptr<Policy> fifo = *PolicyRegistry().make("fifo", {});
   PackPlacer placer;
 };
+
+TEST_F(ExplainTest, SlotsThatWereKeptOnANodeThatIsGoneAreNone) {
+  World two("2x2 cpu", "fifo");
+  const auto patient = *PolicyRegistry().make("sjf", {{"patience", "10m"}});
+  const auto round = [&] {
+    two.round([&](const Snapshot& now, Draft& draft) { patient->decide(now, draft); });
+  };
+  const JobId runs = two.run("1", 1), wide = two.submit("4");
+  two.advance(span("2h"));
+  round();
+  ASSERT_TRUE(reservation(two.state()));
+  two.cancel(wide);
+  two.node_down("cpu-1");
+  two.node_retired("cpu-1");
+  const Explanation why(two.snapshot(), patient.get(), placer, Protects::no);
+  EXPECT_THAT(why.lines(two.job(runs), Viewer::owner), Not(::testing::IsEmpty()));
+  round();
+  EXPECT_FALSE(reservation(two.state())) << "nobody waits";
+}
 
 TEST_F(ExplainTest, AGangThatDoesNotMeetIsNamedToTheOwner) {
   const JobId job = world.run("2", 2);

@@ -46,6 +46,15 @@ bool is_asked_for(const State& state, const Event& event, Time planned) {
   return saved != nullptr && stops(saved->job);
 }
 
+// Its owner wants another size, or its node is to be empty.
+bool is_called_away(const State& state, const Job& job) {
+  if (state.out_of_range().contains(job.id)) return true;
+  return job.current && std::ranges::any_of(job.current->workers, [&](const Worker& worker) {
+           const Node* node = state.find_node(worker.seat.node);
+           return node != nullptr && node->drains();
+         });
+}
+
 }  // namespace
 
 void sort_once(std::vector<JobId>& jobs) {
@@ -101,7 +110,7 @@ void Wakeups::ask_when_it_may_change(JobId id, Time now) {
   if (wanted_ || !job || job->state != JobState::running) return;
   const ChangeKind kind = job->resizable() ? ChangeKind::resize : ChangeKind::stop;
   std::optional<Time> from = now;
-  if (protects_ == Protects::yes)
+  if (protects_ == Protects::yes && !is_called_away(state_, *job))
     from = may_change_from({state_, now}, *job, kind, limits_, Owed::no);
   if (!from) return;
   wanted_ = *from <= now;

@@ -66,6 +66,21 @@ TEST_F(WakeupsTest, AreForWhatAPolicyMayAnswerTo) {
   EXPECT_TRUE(wakeups.due(world.now()));
 }
 
+// Where a policy asks for nothing of jobs that come up, their owners and drains still may.
+TEST_F(WakeupsTest, ComeOnceAJobIsUpThatIsToHaveAnotherSizeOrToLeave) {
+  line_up("las");
+  const JobId resized = world.submit("1..2 elastic=restart"), drained = world.submit("1");
+  world.start(resized, 1);
+  world.start(drained, 1);
+  had_a_round({.saves = {}, .starts = {resized, drained}, .revisit_at = {}});
+  world.advance(span("1m"));
+  hears(WorkerStarted{{drained, Generation{1}, 0}, 1});
+  EXPECT_FALSE(wakeups.due(world.now())) << "it has just begun";
+  world.resize(resized, "2");
+  hears(WorkerStarted{{resized, Generation{1}, 0}, 1});
+  EXPECT_TRUE(wakeups.due(world.now()));
+}
+
 TEST_F(WakeupsTest, ComeAtTheInstantThatARoundAwaits) {
   line_up("fifo");
   const Time then = world.now() + span("10m");
