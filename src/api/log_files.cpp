@@ -20,6 +20,16 @@ namespace {
 constexpr auto kRanks = static_cast<std::int32_t>(kLogRanksMax);
 constexpr std::size_t kLineEndSearch = 64 << 10;
 
+// Bytes of a character that began before.
+std::size_t rest_of_character(std::string_view text) {
+  constexpr std::size_t kMost = 3;
+  std::size_t count = 0;
+  while (count < std::min(text.size(), kMost) &&
+         (static_cast<unsigned char>(text[count]) >> 6U) == 2)
+    ++count;
+  return count;
+}
+
 // A plain file opened for reading.
 class File {
  public:
@@ -162,7 +172,10 @@ std::uint64_t LogFiles::begin(std::int32_t rank, const LogStart& start) const {
   if (begin == 0 || begin >= file.size()) return std::min(begin, file.size());
   const auto text = file.read(begin - 1, kLineEndSearch);
   const auto newline = text.find('\n');
-  return newline == std::string::npos ? begin : begin + newline;
+  const bool in_last_line = newline == std::string::npos || begin + newline >= file.size();
+  if (!in_last_line || !start.tail_bytes)
+    return newline == std::string::npos ? begin : begin + newline;
+  return begin + rest_of_character(std::string_view(text).substr(1));
 }
 
 std::vector<LogTime> LogFiles::times(std::int32_t rank, std::uint64_t offset,

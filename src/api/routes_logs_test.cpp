@@ -78,6 +78,12 @@ TEST_F(LogsTest, ReadsTheTailFromTheStartOfALine) {
   EXPECT_EQ(chunks("tail_bytes=1000")[0]["text"], "first\nsecond\nthird\n");
 }
 
+TEST_F(LogsTest, ReadsTheTailOfALastLineThatIsLonger) {
+  world_.log(1, 0, "first\nein l\u00e4ngeres Ende\n");
+  EXPECT_EQ(chunks("tail_bytes=5")[0]["text"], "Ende\n");
+  EXPECT_EQ(chunks("tail_bytes=13")[0]["text"], "ngeres Ende\n") << "\u00e4 began before";
+}
+
 // Notes that a log was so long at that second (files/log_times.hpp).
 void note_length(const World& world, int rank, std::uint64_t length, std::int64_t seconds) {
   const LogTime time{seconds * 1'000'000, length};

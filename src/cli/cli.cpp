@@ -12,6 +12,7 @@
 #include "cli/commands.hpp"
 #include "cli/commands/help.hpp"
 #include "cli/run_cli.hpp"
+#include "cli/words/text.hpp"
 #include "wire/error_json.hpp"
 
 namespace paceline {
@@ -121,6 +122,7 @@ Environment process_environment() {
 }  // namespace
 
 int run_cli(Context& context, std::vector<std::string> words) {
+  context.typed = command_line(words);
   try {
     const auto code = dispatch(context, std::move(words));
     if (code) return context.console.finish(*code);

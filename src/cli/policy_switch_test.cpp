@@ -53,7 +53,7 @@ TEST(PolicySwitch, ThatStopsAJobIsRefusedWhereNobodyCanBeAsked) {
   EXPECT_EQ(set.out, "");
   EXPECT_THAT(set.err, HasSubstr("With fair the next round would stop job 5 of ann, which never "
                                  "saved and loses 45s.\n"));
-  EXPECT_THAT(set.err, HasSubstr("'paceline policy set fair --weights ann=2 --yes'"));
+  EXPECT_THAT(set.err, HasSubstr("policy set fair --weights ann=2 --yes'"));
   EXPECT_EQ(run_words(server, {"policy", "promote"}).code, 76);
   EXPECT_EQ(run_words(server, {"policy", "rollback"}).code, 76);
   EXPECT_THAT(server.log(),

@@ -393,6 +393,7 @@ std::optional<JobId> private_to(const Entry& entry) {
   if (const auto* ended = std::get_if<WorkerEnded>(event)) return ended->worker.job;
   if (const auto* report = std::get_if<Progressed>(event)) return report->job;
   if (const auto* saved = std::get_if<CheckpointAcknowledged>(event)) return saved->job;
+  if (const auto* kept = std::get_if<CheckpointKept>(event)) return kept->job;
   if (const auto* published = std::get_if<ModelPublished>(event)) return published->job;
   if (const auto* warned = std::get_if<JobWarned>(event)) return warned->job;
   return {};

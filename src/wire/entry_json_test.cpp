@@ -196,6 +196,23 @@ TEST(EntryJson, KeepsFromOthersWhatIsTheOwners) {
   EXPECT_EQ(private_to(entry(NodeDown{NodeId{4}})), std::nullopt);
 }
 
+// Whoever asks for an event of no job's sees all of it.
+TEST(EntryJson, KnowsWhoseJobIsInWhateverOthersDoNotSeeWhole) {
+  Rng rng(3);
+  const auto shown = [](const Entry& event, Viewer viewer) {
+    JsonWriter json;
+    write_event(json, event, viewer);
+    return json.take();
+  };
+  for (std::size_t kind = 0; kind < std::variant_size_v<Event>; ++kind) {
+    for (int i = 0; i < 20; ++i) {
+      const auto event = entry(random_event(rng, kind));
+      if (shown(event, Viewer::owner) == shown(event, Viewer::other)) continue;
+      EXPECT_TRUE(private_to(event)) << kind_of(event);
+    }
+  }
+}
+
 TEST(EntryJson, MarksTheReportsThatMetATierOfTheTarget) {
   JobSpec spec;
   spec.target = Target{"accuracy", Direction::at_least, 0.95, 0.97};

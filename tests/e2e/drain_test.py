@@ -98,7 +98,7 @@ class DrainTest(BoxWithAgents):
         self.assertIn(f"job {job} of paceline-owner is stopped at", said)
         self.assertIn("it never saved and loses about", said)
         self.assertIn("No other node starts jobs", said)
-        self.assertIn(f"'paceline drain {node} --within '1s' --yes'", said)
+        self.assertIn(f"drain {node} --within 1s --yes'", said)
         self.assertEqual(self.node(node)["drain"], None, "nothing was changed")
         said = self.drain(node, "--within", "1s", "--yes")
         self.assertIn(f"{node} is empty.", said)

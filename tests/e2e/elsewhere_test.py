@@ -90,6 +90,25 @@ class FirstMinutes(ElsewhereTest):
         self.assertIn(f"I am {OWNER} in {self.home}", run.stdout)
         self.assertIn("FAILED", laptop.call("queue", "--all").stdout)
 
+    def test_my_jobs_are_those_of_the_token(self):
+        laptop = self.logged_in(OTHER)
+        self.box.submit("--hold", "--", "true")
+        mine = laptop.call("submit", "--parsable", "--hold", "--workdir", "/", "--", "true").stdout
+        self.assertEqual(laptop.call("queue", "--me", "-o", "name").stdout, mine)
+        self.assertEqual([job["id"] for job in laptop.json("top", "me")["jobs"]], [int(mine)])
+
+    def test_the_journal_is_on_the_servers_machine(self):
+        laptop = self.logged_in()
+        for words in (("journal", "list"), ("journal", "prune", "--keep", "1d"), ("backup", "b.tar")):
+            self.assertIn("its journal is on its machine", self.refusal(laptop, *words))
+
+    def test_a_job_file_may_name_the_home_there(self):
+        laptop = self.logged_in()
+        (laptop.home / "jobs").mkdir()
+        (laptop.home / "jobs/a.yaml").write_text("command: [pwd]\nworkdir: ~/digits\n")
+        job = laptop.call("submit", "--parsable", "--hold", "-f", "jobs/a.yaml")
+        self.assertEqual(laptop.json("show", job.stdout.strip())["directory"], "~/digits", job.stderr)
+
     def test_nothing_of_the_laptop_goes_with_the_job(self):
         laptop = self.logged_in(SECRET_OF_THE_LAPTOP="x", PYTHONPATH="/laptop")
         run = laptop.call("run", "--workdir", "/", "--env", "GIVEN=1", "--", "env")

@@ -4,6 +4,7 @@ what a target came to."""
 import fcntl
 import os
 import pty
+import signal
 import struct
 import subprocess
 import sys
@@ -52,8 +53,9 @@ def screen(text):
 
 
 class TerminalTest(unittest.TestCase):
-    def on_terminal(self, box, *words, answer=None):
-        """All that `paceline` wrote to a terminal of its own, and how it ended. `answer`: what is typed once it wrote what."""
+    def on_terminal(self, box, *words, answer=None, signal=None):
+        """All that `paceline` wrote to a terminal of its own, and how it ended. `answer`: what is typed once it wrote what; `signal`:
+        what is sent to it then instead."""
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         child = subprocess.Popen([box.binary, *words], env=box.environment | {"TERM": "xterm"}, stdin=theirs, stdout=theirs, stderr=theirs)
@@ -63,8 +65,12 @@ class TerminalTest(unittest.TestCase):
             while piece := os.read(ours, 4096):
                 written += piece
                 if answer and answer[0] in written:
-                    os.write(ours, answer[1])
+                    if signal:
+                        child.send_signal(signal)
+                    else:
+                        os.write(ours, answer[1])
                     answer = None
+                self.local_flags = termios.tcgetattr(ours)[3]
         except OSError:  # the other end is gone
             pass
         os.close(ours)
@@ -122,6 +128,25 @@ class TerminalTest(unittest.TestCase):
             self.assertEqual(code, 0)
             self.assertRegex(rows[rows.index("prompt>") + 1], "^paceline: Job 1 goes on")
 
+    def test_signals_leave_a_terminal_as_it_was(self):
+        with Box(BINARY, slots=1) as box:
+            text, code = self.on_terminal(box, "run", "--pty", "--", "sh", "-c", "printf 'prompt> '; sleep 600",
+                                          answer=(b"prompt> ", b""), signal=signal.SIGTERM)
+            self.assertEqual(code, 128 + signal.SIGTERM)
+            self.assertIn("Job 1 goes on", text)
+            self.assertEqual(self.local_flags & (termios.ECHO | termios.ICANON | termios.ISIG), termios.ECHO | termios.ICANON | termios.ISIG)
+            text, code = self.on_terminal(box, "run", "--pty", "--hold", "--", "true", answer=(b"PENDING", b""), signal=signal.SIGINT)
+            self.assertEqual(code, 128 + signal.SIGINT)
+            self.assertIn("Job 2 goes on", text)
+
+    def test_a_long_last_line_is_told_alone(self):
+        with Box(BINARY, slots=1) as box:
+            line = "x" * 30_000
+            box.call("run", "--", "sh", "-c", f"for i in 1 2 3; do echo $i{line}; done", check=False)
+            self.assertEqual(box.call("logs", "--tail", "1", "1").stdout, f"3{line}\n")
+            self.assertEqual(box.call("logs", "--tail", "2", "1").stdout, f"2{line}\n3{line}\n")
+            self.assertEqual(box.call("logs", "--tail", "1K", "1").stdout, line[:1023] + "\n")
+
     def test_the_rank_that_failed_has_the_last_word(self):
         script = 'if [ $RANK = 1 ]; then echo "no such file"; sleep 3; exit 3; fi; sleep 1; for i in $(seq 30); do echo $i; done; sleep 60'
         with Box(BINARY, slots=2) as box:
@@ -129,6 +154,8 @@ class TerminalTest(unittest.TestCase):
             self.assertEqual(run.returncode, 3)
             self.assertIn("paceline: Rank 1 failed. It wrote last:\n", run.stderr)
             self.assertIn("  [1] no such file\n", run.stderr)
+            for i in range(520):
+                box.call("cancel", box.submit("--hold", "--", "true"))
             for command in ("show", "why"):
                 self.assertIn("Rank 1 failed. It wrote last:\n  [1] no such file\n", box.call(command, "1").stdout)
 

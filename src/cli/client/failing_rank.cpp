@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "cli/client/log_lines.hpp"
 #include "cli/client/log_tail.hpp"
@@ -12,8 +13,8 @@
 namespace paceline {
 namespace {
 
-// More than what a gang's end and what happened beside it write.
-constexpr std::int64_t kEntries = 1000;
+constexpr std::int64_t kEventPage = 1000;    // entries
+constexpr std::int64_t kEventPagesMax = 20;  // that are looked through, from the journal's end on
 // Of a log: with reports among them there are some left that are none.
 constexpr std::size_t kTailLines = 300;
 
@@ -32,22 +33,49 @@ bool is_failure(const Document& event, std::uint32_t job) {
          !(*cause == Cause::exited && whole_of(ending, "exit_code") == 0);
 }
 
+// The newest generation's first failure, as far as it was looked for.
+struct Failure {
+  std::int64_t generation = 0, rank = 0;
+};
+
+// The page may begin in the middle of a gang's end, so it counts with what the one before it tells.
+std::optional<Failure> failure_in(const Document& page, std::uint32_t job,
+                                  const std::optional<Failure>& later) {
+  std::optional<Failure> found;
+  for (const auto& event : list_of(page, "events")) {
+    const auto generation = whole_of(event, "generation");
+    if (!is_failure(event, job) || (found && generation <= found->generation)) continue;
+    found = Failure{generation, whole_of(event, "rank")};
+  }
+  return found && (!later || found->generation >= later->generation) ? found : later;
+}
+
+// Nothing on it was later than that, in seconds since 1970.
+bool is_older(const Document& page, double at) {
+  const auto& events = list_of(page, "events");
+  return !events.empty() && number_of(events.front(), "at").value_or(at) < at;
+}
+
 }  // namespace
 
-std::optional<std::int64_t> failing_rank(Api& api, std::uint32_t job) {
+std::optional<std::int64_t> failing_rank(Api& api, const Document& job) {
+  const auto id = static_cast<std::uint32_t>(whole_of(job, "id"));
   const auto server = api.get("/v1/server");
   if (!server) return {};
-  const auto from = std::max<std::int64_t>(whole_of(*server, "seq") - kEntries + 1, 1);
-  const auto page = api.get(fmt::format("/v1/events?from={}&limit={}", from, kEntries));
-  if (!page) return {};
-  std::optional<std::int64_t> rank;
-  std::int64_t generation = 0;
-  for (const auto& event : list_of(*page, "events")) {
-    if (!is_failure(event, job) || whole_of(event, "generation") <= generation) continue;
-    generation = whole_of(event, "generation");
-    rank = whole_of(event, "rank");
+  std::optional<Failure> found;
+  bool was_there = false;
+  auto end = whole_of(*server, "seq") + 1;
+  for (std::int64_t pages = 0; pages < kEventPagesMax && end > 1; ++pages) {
+    const auto from = std::max<std::int64_t>(end - kEventPage, 1);
+    const auto page = api.get(fmt::format("/v1/events?from={}&limit={}", from, end - from));
+    if (!page) break;
+    found = failure_in(*page, id, found);
+    const bool is_last = std::exchange(was_there, found.has_value()) ||
+                         is_older(*page, number_of(job, "started_at").value_or(0));
+    if (is_last) break;
+    end = from;
   }
-  return rank;
+  return found ? std::optional(found->rank) : std::nullopt;
 }
 
 std::vector<std::string> read_last_lines(Api& api, std::uint32_t job, std::int64_t rank) {
@@ -64,11 +92,10 @@ std::string failure_text(std::int64_t rank, const std::vector<std::string>& line
 
 std::string last_words_of(Api& api, const Document& job) {
   if (text_of(job, "state") != "FAILED") return {};
-  const auto id = static_cast<std::uint32_t>(whole_of(job, "id"));
   const auto rank =
-      whole_of(job, "max") == 1 ? std::optional<std::int64_t>(0) : failing_rank(api, id);
+      whole_of(job, "max") == 1 ? std::optional<std::int64_t>(0) : failing_rank(api, job);
   if (!rank) return {};
-  const auto lines = read_last_lines(api, id, *rank);
+  const auto lines = read_last_lines(api, static_cast<std::uint32_t>(whole_of(job, "id")), *rank);
   return lines.empty() ? "" : failure_text(*rank, lines);
 }
 

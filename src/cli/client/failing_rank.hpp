@@ -10,9 +10,9 @@
 
 namespace paceline {
 
-// Of a job that failed just now: the first of its workers that ended by itself in its last
-// generation. Nothing where the newest entries of the journal don't tell, or the server doesn't.
-std::optional<std::int64_t> failing_rank(Api& api, std::uint32_t job);
+// Of a job that failed, as a document of the API: the first of its workers that ended by itself in its
+// last generation. Nothing where the newest 20,000 entries of the journal don't tell, or the server doesn't.
+std::optional<std::int64_t> failing_rank(Api& api, const Document& job);
 
 // What a worker wrote last since it was started last, without its reports. Empty where it wrote
 // nothing, and where the log can't be read: it is somebody else's.

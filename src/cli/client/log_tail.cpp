@@ -78,8 +78,10 @@ void LogTail::add(const Document& chunk, std::size_t lines) {
   const auto text = text_of(chunk, "text");
   for (std::size_t from = 0; from < text.size();) {
     const auto end = std::min(text.find('\n', from), text.size() - 1) + 1;
-    if (lines_.empty() || lines_.back().text.ends_with('\n'))
+    if (lines_.empty() || lines_.back().text.ends_with('\n')) {
       lines_.push_back({{}, number_of(chunk, "at")});
+      ++begun_;
+    }
     lines_.back().text.append(text, from, end - from);
     if (lines_.size() > lines) lines_.pop_front();
     from = end;
@@ -93,7 +95,7 @@ std::string LogTail::text() const {
 }
 
 bool LogTail::enough(std::size_t lines) const {
-  return first_.value_or(0) == 0 || lines_.size() >= lines;
+  return first_.value_or(0) == 0 || (begun_ > 1 && begun_ >= lines);
 }
 
 Result<Tails> read_log_tail(Api& api, const LogTailQuery& query) {

@@ -16,10 +16,11 @@ bool says_yes(int fd) {
 
 }  // namespace
 
-Result<void> agree(Console& console, const std::string& loss, std::string_view again) {
+Result<void> agree(const Context& context, const std::string& loss) {
+  Console& console = context.console;
   if (::isatty(console.input_fd()) != 1) {
     return fail(ErrorCode::conflict, loss,
-                fmt::format("Nothing was changed. If that is wanted: '{} --yes'.", again));
+                fmt::format("Nothing was changed. If that is wanted: '{} --yes'.", context.typed));
   }
   console.note(loss + " Go on? [y/N]");
   if (says_yes(console.input_fd())) return {};

@@ -2,14 +2,13 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
-#include "cli/words/console.hpp"
+#include "cli/commands/context.hpp"
 
 namespace paceline {
 
-// Tells what would be lost and waits for a yes. `again`: the command line that --yes is put behind.
-// Errors: conflict: nobody said yes, or nobody is there to ask.
-Result<void> agree(Console& console, const std::string& loss, std::string_view again);
+// Tells what would be lost and waits for a yes. REQUIRES: the command has a --yes. Errors: conflict:
+// nobody said yes, or nobody is there to ask.
+Result<void> agree(const Context& context, const std::string& loss);
 
 }  // namespace paceline

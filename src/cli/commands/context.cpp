@@ -1,9 +1,12 @@
 #include "cli/commands/context.hpp"
 
+#include <unistd.h>
+
 #include <chrono>
 
 #include "cli/client/interrupt.hpp"
 #include "cli/client/locate.hpp"
+#include "cli/words/document.hpp"
 #include "http/unix_dialer.hpp"
 
 namespace paceline {
@@ -30,6 +33,20 @@ Result<Api*> Context::api() {
 
 Result<std::optional<RemoteServer>> Context::remote() const {
   return find_remote(server, environment);
+}
+
+// Of this machine's server the socket says who asks, elsewhere the token does.
+Result<std::int64_t> Context::own_uid() {
+  if (own_uid_) return *own_uid_;
+  const auto remote = this->remote();
+  if (!remote) return fail(remote.error());
+  if (!*remote) return *(own_uid_ = static_cast<std::int64_t>(::getuid()));
+  const auto api = this->api();
+  if (!api) return fail(api.error());
+  const auto said = (*api)->get("/v1/whoami");
+  if (!said) return fail(said.error());
+  constexpr double kNobodys = -1;  // who has no account there has no jobs
+  return *(own_uid_ = static_cast<std::int64_t>(number_of(*said, "uid").value_or(kNobodys)));
 }
 
 WallTime Context::now() {

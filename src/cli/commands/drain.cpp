@@ -168,19 +168,6 @@ Result<int> follow(Context& context, Api& api, const std::vector<std::string>& n
   return 0;
 }
 
-// What was typed, for another time.
-std::string command_line(const DrainWords& typed) {
-  auto text = fmt::format("paceline drain {}", fmt::join(typed.nodes, " "));
-  const auto add = [&](std::string_view option, const std::optional<std::string>& value) {
-    if (value) text += fmt::format(" {} '{}'", option, *value);
-  };
-  add("--at", typed.at);
-  add("--by", typed.by);
-  add("--within", typed.within);
-  add("--reason", typed.reason);
-  return text;
-}
-
 Result<int> drain(Context& context, const DrainWords& typed) {
   const auto order = order_of(typed);
   if (!order) return fail(order.error());
@@ -198,8 +185,7 @@ Result<int> drain(Context& context, const DrainWords& typed) {
     if (!stops.empty()) harm += (harm.empty() ? "" : " ") + stops;
   }
   if (typed.dry_run) return 0;
-  const auto agreed = harm.empty() || typed.yes ? Result<void>()
-                                                : agree(context.console, harm, command_line(typed));
+  const auto agreed = harm.empty() || typed.yes ? Result<void>() : agree(context, harm);
   if (!agreed) return fail(agreed.error());
   for (const auto& node : typed.nodes) {
     const auto done = (*api)->post(target_of(node, "drain"), *order);

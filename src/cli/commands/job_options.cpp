@@ -133,6 +133,8 @@ Result<int> with_submission(Context& context, const JobOptions& job,
   }
   const auto submitter = submitter_of(context, *words);
   if (!submitter) return fail(submitter.error());
+  const bool is_here = !submitter->elsewhere || ships(*words);
+  if (words->workdir && is_here) words->workdir = with_home(*words->workdir, context.environment);
   const auto understood = understand(std::move(*words), submitter->directory);
   if (!understood) return fail(understood.error());
   auto submission = make_submission(understood->words, *submitter,

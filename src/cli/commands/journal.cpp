@@ -123,6 +123,13 @@ Result<std::string> journal_directory(Context& context, const std::optional<std:
     context.server = absolute.string();
     return absolute.string();
   }
+  const auto remote = context.remote();
+  if (!remote) return fail(remote.error());
+  if (*remote)
+    return fail(ErrorCode::conflict,
+                fmt::format("Commands go to the server at {}, and its journal is on its machine.",
+                            (*remote)->address),
+                "Type this there; or name a directory of this machine with --dir.");
   const auto api = context.api();
   if (!api) return default_directory(context.environment);
   const auto server = (*api)->get("/v1/server");

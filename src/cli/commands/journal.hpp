@@ -9,7 +9,8 @@
 namespace paceline {
 
 // The directory whose journal is meant: the one that was named; else that of the server that is
-// found; else the one that 'paceline up' uses. Errors: invalid, forbidden.
+// found; else the one that 'paceline up' uses. Errors: invalid, forbidden; conflict: commands go to a
+// server on another machine.
 Result<std::string> journal_directory(Context& context, const std::optional<std::string>& named);
 
 // What JournalHooks::list tells. Errors: those of reading it.

@@ -106,11 +106,8 @@ Result<int> prune_journal(Context& context, const JournalPrune& typed) {
     context.console.print("Nothing to prune: no segment of the journal is that old.\n");
     return 0;
   }
-  const auto again = fmt::format("paceline journal prune {} {}", typed.keep ? "--keep" : "--before",
-                                 typed.keep ? *typed.keep : *typed.before);
   if (!typed.yes) {
-    if (auto agreed = agree(context.console, loss_sentence(loss), again); !agreed)
-      return fail(agreed.error());
+    if (auto agreed = agree(context, loss_sentence(loss)); !agreed) return fail(agreed.error());
   }
   const auto pruned = prune_segments(context, *directory, loss.last + 1);
   if (!pruned) return fail(pruned.error());

@@ -148,7 +148,7 @@ Result<void> agreed(Context& context, Api& api, const RemoveWords& typed) {
   if (!answer) return fail(answer.error());
   const auto jobs = jobs_on(find(*answer, "nodes", name));
   if (jobs.empty()) return {};
-  return agree(context.console, loss_of(typed, jobs), fmt::format("paceline node remove {}", name));
+  return agree(context, loss_of(typed, jobs));
 }
 
 Result<int> remove(Context& context, const RemoveWords& typed) {

@@ -18,9 +18,7 @@ namespace {
 Result<PolicySwitch> read_choice(const PolicyWords& typed) {
   const auto body = choice_body(typed);
   if (!body) return fail(body.error());
-  auto again = "paceline policy set " + typed.name.front();
-  for (const auto& word : typed.parameters) again += " " + word;
-  return PolicySwitch{"PUT", "/v1/policy", *body, again};
+  return PolicySwitch{"PUT", "/v1/policy", *body};
 }
 
 Result<std::string> script_body(const std::string& path) {
@@ -71,7 +69,7 @@ Command policy_promote_command() {
           "paceline policy promote",
           [](Options& options) {
             return switch_action(options, []() -> Result<PolicySwitch> {
-              return PolicySwitch{"POST", "/v1/shadow/promote", "{}", "paceline policy promote"};
+              return PolicySwitch{"POST", "/v1/shadow/promote", "{}"};
             });
           }};
 }
@@ -84,7 +82,7 @@ Command policy_rollback_command() {
           "paceline policy rollback",
           [](Options& options) {
             return switch_action(options, []() -> Result<PolicySwitch> {
-              return PolicySwitch{"POST", "/v1/policy/rollback", "{}", "paceline policy rollback"};
+              return PolicySwitch{"POST", "/v1/policy/rollback", "{}"};
             });
           }};
 }

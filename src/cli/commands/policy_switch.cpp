@@ -95,7 +95,7 @@ Result<int> switch_policy(Context& context, const PolicySwitch& wanted, bool yes
     const auto played = ask(**api, wanted, "?dry_run=1");
     if (!played) return fail(played.error());
     const auto harm = harm_sentence(member(*played, "next_round"));
-    const auto agreed = harm.empty() ? Result<void>() : agree(context.console, harm, wanted.again);
+    const auto agreed = harm.empty() ? Result<void>() : agree(context, harm);
     if (!agreed) return fail(agreed.error());
   }
   const auto answer = ask(**api, wanted, "");

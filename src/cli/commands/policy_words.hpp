@@ -27,7 +27,6 @@ Result<std::string> choice_body(const PolicyWords& typed);
 // first; unless --yes says so, a person is asked, and without a terminal it is refused (conflict).
 struct PolicySwitch {
   std::string method, target, body;  // of the request
-  std::string again;                 // the command line that --yes is put behind
 };
 using ReadSwitch = std::function<Result<PolicySwitch>()>;
 // REQUIRES: called while the command's options are declared.

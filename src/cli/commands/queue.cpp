@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
@@ -36,10 +35,14 @@ Result<std::string> query_of(const Queue& typed) {
   return typed.all || typed.since || typed.last ? "all=1" : "";
 }
 
-Result<JobsWanted> wanted_of(const Queue& typed) {
+Result<JobsWanted> wanted_of(Context& context, const Queue& typed) {
   constexpr std::int64_t kLastMax = 1'000'000;
   JobsWanted wanted;
-  if (typed.mine) wanted.uid = static_cast<std::int64_t>(::getuid());
+  if (typed.mine) {
+    const auto uid = context.own_uid();
+    if (!uid) return fail(uid.error());
+    wanted.uid = *uid;
+  }
   wanted.name = typed.name;
   if (typed.since) {
     auto since = parse_since(*typed.since, Context::now());
@@ -66,10 +69,10 @@ struct Question {
   JobsWanted wanted;  // what is shown of its answer
 };
 
-Result<Question> question_of(const Queue& typed) {
+Result<Question> question_of(Context& context, const Queue& typed) {
   auto query = query_of(typed);
   if (!query) return fail(std::move(query.error()));
-  auto wanted = wanted_of(typed);
+  auto wanted = wanted_of(context, typed);
   if (!wanted) return fail(std::move(wanted.error()));
   return Question{std::move(*query), std::move(*wanted)};
 }
@@ -115,7 +118,7 @@ Command queue_command() {
               const auto output = read_output(typed->output);
               if (!output) return fail(output.error());
               return show(context.console, *output, [&]() -> Result<std::string> {
-                const auto question = question_of(*typed);
+                const auto question = question_of(context, *typed);
                 if (!question) return fail(question.error());
                 return draw(context, *question, *output);
               });

@@ -123,7 +123,7 @@ class Follow {
   // Of the rank by which a job failed, where the others' lines took its last ones out of sight.
   void tell_last_lines(const Document& job) {
     if (text_of(job, "state") != "FAILED") return;
-    const auto rank = failing_rank(api_, id_);
+    const auto rank = failing_rank(api_, job);
     if (!rank) return;
     const auto lines = log_.lines().out_of_sight(*rank);
     if (!lines.empty()) console_.note(failure_text(*rank, lines));

@@ -176,9 +176,7 @@ Result<int> disconnect(Context& context, const DisconnectWords& typed) {
     return 0;
   }
   if (!list_of(*cost, "jobs").empty() && !typed.yes) {
-    if (auto agreed = agree(context.console, cost_of_leaving(*cost), "paceline slurm disconnect");
-        !agreed)
-      return fail(agreed.error());
+    if (auto agreed = agree(context, cost_of_leaving(*cost)); !agreed) return fail(agreed.error());
   }
   const auto left = (*api)->remove(std::string(kSlurm));
   if (!left) return fail(left.error());

@@ -22,29 +22,37 @@ constexpr char kLeaveKey = '\x1d';  // Ctrl-]
 constexpr int kLeaveTimes = 3;
 constexpr Duration kLook = std::chrono::milliseconds{100};
 
-enum class End { closed, left };
+struct End {
+  enum class Why { closed, left, signalled } why = Why::closed;
+  int signal = 0;
+};
 
-// Copies both ways until the other side closes or the user leaves.
+// Copies both ways until the other side closes, the user leaves, or a signal ends it.
 class Session {
  public:
   Session(Console& console, ClientStream& stream) : console_(console), stream_(stream) {}
 
   End run(const std::string& first) {
     const RawTerminal raw(console_.input_fd());
-    const CaughtSignals changes({SIGWINCH});
+    const CaughtSignals signals({SIGWINCH, SIGHUP});
     console_.print(first);
     tell_size();
     for (;;) {
-      std::array<pollfd, 3> fds = {pollfd{stream_.descriptor(), POLLIN, 0},
+      std::array<pollfd, 4> fds = {pollfd{stream_.descriptor(), POLLIN, 0},
                                    pollfd{input_ ? console_.input_fd() : -1, POLLIN, 0},
-                                   pollfd{changes.fd(), POLLIN, 0}};
-      if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) return End::closed;
-      if (fds[0].revents != 0 && !receive()) return End::closed;
+                                   pollfd{signals.fd(), POLLIN, 0},
+                                   pollfd{Interrupt::fd(), POLLIN, 0}};
+      const bool came = ::poll(fds.data(), fds.size(), -1) > 0;
+      if (const int signal = Interrupt::pending(); signal != 0)
+        return {End::Why::signalled, signal};
+      if (!came && errno != EINTR) return {End::Why::closed};
+      if (!came) continue;
+      if (fds[0].revents != 0 && !receive()) return {End::Why::closed};
       if (fds[1].revents != 0) type();
-      if (fds[2].revents != 0) {
-        if (changes.next() != 0) tell_size();
-      }
-      if (leave_keys_ >= kLeaveTimes) return End::left;
+      const int signal = fds[2].revents != 0 ? signals.next() : 0;
+      if (signal == SIGHUP) return {End::Why::signalled, signal};
+      if (signal == SIGWINCH) tell_size();
+      if (leave_keys_ >= kLeaveTimes) return {End::Why::left};
     }
   }
 
@@ -102,9 +110,8 @@ std::string goes_on(std::uint32_t id) {
       id);
 }
 
-// The job, once its terminal is there or it is over.
+// The job, once its terminal is there or it is over, or a signal came.
 Result<Document> wait_until_running(Api& api, Console& console, std::uint32_t id) {
-  const Interrupt interrupt;
   Persistence patience(console);
   for (;;) {
     auto job = api.get(job_target(id));
@@ -117,17 +124,25 @@ Result<Document> wait_until_running(Api& api, Console& console, std::uint32_t id
     console.status(progress_line(*job));
     if (Interrupt::sleep(kLook)) continue;
     console.status("");
-    return fail(ErrorCode::unavailable, goes_on(id));
+    return job;
   }
+}
+
+int leave(Console& console, std::uint32_t id, int signal) {
+  console.note(goes_on(id));
+  return signal == 0 ? 0 : 128 + signal;
 }
 
 }  // namespace
 
 Result<int> attach(Context& context, Api& api, std::uint32_t id) {
+  const Interrupt interrupt;
   Persistence patience(context.console);
   bool was_there = false;
   for (;;) {
     const auto job = wait_until_running(api, context.console, id);
+    if (const int signal = Interrupt::pending(); signal != 0)
+      return leave(context.console, id, signal);
     if (!job) return fail(job.error());
     if (is_over(*job)) {
       context.console.note(job_sentence(*job));
@@ -138,16 +153,16 @@ Result<int> attach(Context& context, Api& api, std::uint32_t id) {
       // After its shell ended a job runs on for a moment, but its terminal is gone.
       const bool ends = was_there && upgraded.error().code == ErrorCode::conflict;
       if (ends ? Interrupt::sleep(kLook) : patience.again(upgraded.error())) continue;
+      if (const int signal = Interrupt::pending(); signal != 0)
+        return leave(context.console, id, signal);
       return fail(std::move(upgraded.error()));
     }
     was_there = true;
     patience.over();
-    if (Session(context.console, *upgraded->stream).run(upgraded->first) == End::left) {
-      if (context.console.output_terminal())
-        context.console.print("\n");  // its prompt stands there
-      context.console.note(goes_on(id));
-      return 0;
-    }
+    const auto end = Session(context.console, *upgraded->stream).run(upgraded->first);
+    if (end.why == End::Why::closed) continue;
+    if (context.console.output_terminal()) context.console.print("\n");  // its prompt stands there
+    return leave(context.console, id, end.signal);
   }
 }
 

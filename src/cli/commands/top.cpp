@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "cli/commands/command.hpp"
 #include "cli/top/full_screen.hpp"
@@ -18,11 +17,12 @@ struct Top {
   bool once = false;
 };
 
-Result<Board::Begin> begin_of(const Top& typed) {
-  const auto uid = static_cast<std::int64_t>(::getuid());
-  auto filter = Filter::parse(fmt::format("{}", fmt::join(typed.filter, " ")), uid);
+Result<Board::Begin> begin_of(Context& context, const Top& typed) {
+  const auto uid = context.own_uid();
+  if (!uid) return fail(uid.error());
+  auto filter = Filter::parse(fmt::format("{}", fmt::join(typed.filter, " ")), *uid);
   if (!filter) return fail(std::move(filter.error()));
-  return Board::Begin{std::move(*filter), typed.all, uid};
+  return Board::Begin{std::move(*filter), typed.all, *uid};
 }
 
 std::string whole_json(BoardNews news, const Filter& filter, const Console& console) {
@@ -61,7 +61,7 @@ Result<int> run(Context& context, const Top& typed) {
   if (output->format != Format::table && output->format != Format::json)
     return fail(ErrorCode::invalid, "'top' has no such format.", "Formats are table and json.");
   if (!typed.output.interval) output->interval = std::chrono::seconds{2};
-  auto begin = begin_of(typed);
+  auto begin = begin_of(context, typed);
   if (!begin) return fail(std::move(begin.error()));
   const auto api = context.api();
   if (!api) return fail(api.error());

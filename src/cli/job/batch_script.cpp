@@ -154,6 +154,16 @@ bool is_regular(const std::string& path) {
   return std::filesystem::is_regular_file(path, ec);
 }
 
+// How the job names its script: with the directory a copy of it travels, to wherever that is laid.
+std::string name_of_script(const std::string& typed, const std::string& path, const JobWords& words,
+                           const JobWords& script, const std::string& directory) {
+  if (!ships(words) || std::filesystem::path(typed).is_absolute()) return path;
+  const bool moves = script.workdir && !words.workdir;
+  const auto root = std::filesystem::path(directory) / (moves ? *script.workdir : std::string());
+  auto inside = std::filesystem::path(path).lexically_relative(root.lexically_normal()).string();
+  return inside.empty() || inside.starts_with("..") ? path : inside;
+}
+
 }  // namespace
 
 Result<BatchScript> parse_batch_script(const std::string& text, const std::string& path,
@@ -209,6 +219,7 @@ Result<std::optional<BatchScript>> find_batch_script(const JobWords& words,
   if (!script) return fail(std::move(script.error()));
   auto& command = script->words.command;
   if (behind_shell) command = {words.command.front(), path};
+  command.back() = name_of_script(words.command[at], path, words, script->words, directory);
   command.insert(command.end(), words.command.begin() + static_cast<std::ptrdiff_t>(at) + 1,
                  words.command.end());
   return std::optional(std::move(*script));

@@ -33,7 +33,8 @@ Result<BatchScript> parse_batch_script(const std::string& text, const std::strin
 
 // The one that the command is, alone ("train.sh --lr 1") or behind its shell ("bash train.sh");
 // nothing where that is no script with #SBATCH lines. Its path is absolute or relative to
-// `directory`, and absolute in what comes back. Errors: as above.
+// `directory`, and absolute in what comes back; of a job that ships its directory, relative to that.
+// Errors: as above.
 Result<std::optional<BatchScript>> find_batch_script(const JobWords& words,
                                                      const std::string& directory);
 

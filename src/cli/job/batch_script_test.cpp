@@ -137,11 +137,13 @@ class FindBatchScript : public ::testing::Test {
   std::vector<std::string> command(std::vector<std::string> typed) const {
     JobWords words;
     words.command = std::move(typed);
+    if (ship) words.ship = "true";
     const auto found = find_batch_script(words, directory.path());
     EXPECT_TRUE(found) << found.error().message;
     return found && *found ? (*found)->words.command : std::vector<std::string>{};
   }
   TestDirectory directory;
+  bool ship = false;
 };
 
 TEST_F(FindBatchScript, RunsItByItsInterpreterFromWhereItLies) {
@@ -150,6 +152,17 @@ TEST_F(FindBatchScript, RunsItByItsInterpreterFromWhereItLies) {
               ElementsAre("/usr/bin/env", "bash", path, "--lr", "1"));
   EXPECT_THAT(command({path}), ElementsAre("/usr/bin/env", "bash", path));
   EXPECT_THAT(command({"sh", "./a.sh", "x"}), ElementsAre("sh", path, "x"));
+}
+
+TEST_F(FindBatchScript, NamesTheCopyThatTravels) {
+  const auto path = directory.write("a.sh", "#!/bin/sh\n#SBATCH -n 1\n");
+  std::filesystem::create_directory(directory.path() + "/deep");
+  directory.write("deep/b.sh", "#!/bin/sh\n#SBATCH --chdir=deep\n");
+  ship = true;
+  EXPECT_THAT(command({"./a.sh", "--lr", "1"}), ElementsAre("/bin/sh", "a.sh", "--lr", "1"));
+  EXPECT_THAT(command({"bash", "deep/../a.sh"}), ElementsAre("bash", "a.sh"));
+  EXPECT_THAT(command({"deep/b.sh"}), ElementsAre("/bin/sh", "b.sh")) << "from where it runs on";
+  EXPECT_THAT(command({path}), ElementsAre("/bin/sh", path)) << "as it was typed";
 }
 
 TEST_F(FindBatchScript, LeavesOtherProgramsAlone) {

@@ -209,7 +209,9 @@ Result<JobWords> read_job_file(const std::string& path) {
   auto words = parse_job_file(*text, name);
   if (!words || standard_input) return words;
   const std::filesystem::path where(path);
-  if (words->workdir) words->workdir = (where.parent_path() / *words->workdir).string();
+  const bool from_home = words->workdir && words->workdir->starts_with('~');
+  if (words->workdir && !from_home)
+    words->workdir = (where.parent_path() / *words->workdir).string();
   if (!words->name) words->name = where.stem().string();
   return words;
 }

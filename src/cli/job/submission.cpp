@@ -113,6 +113,13 @@ Result<void> find_program_of(const LaunchSpec& launch) {
 
 }  // namespace
 
+std::string with_home(const std::string& path, const Environment& environment) {
+  const auto home = environment.find("HOME");
+  const bool is_short = path == "~" || path.starts_with("~/");
+  if (!is_short || home == environment.end() || home->second.empty()) return path;
+  return home->second + path.substr(1);
+}
+
 Environment inherited(const Environment& environment, Inherit inherit) {
   const bool within_job =
       environment.contains("PACELINE_JOB_ID") || environment.contains("PACELINE_SOCKET");

@@ -25,6 +25,8 @@ struct Submitter {
 
 // This process's, with `environment`. Errors: not_found (the current directory is gone).
 Result<Submitter> this_submitter(const Environment& environment, WallTime now);
+// A path that may begin with "~", as a shell takes it.
+std::string with_home(const std::string& path, const Environment& environment);
 // Of a job that runs elsewhere: at home there, in the environment of a login.
 Submitter submitter_elsewhere(WallTime now);
 

@@ -69,6 +69,15 @@ TEST_F(Submissions, TakeNothingAlongToOtherMachines) {
   }
 }
 
+TEST(WithHome, IsAsAShellTakesIt) {
+  const Environment environment{{"HOME", "/home/ann"}};
+  EXPECT_EQ(with_home("~", environment), "/home/ann");
+  EXPECT_EQ(with_home("~/digits", environment), "/home/ann/digits");
+  for (const char* as_it_is : {"digits", "/digits", "~bob/digits", "a/~"})
+    EXPECT_EQ(with_home(as_it_is, environment), as_it_is);
+  EXPECT_EQ(with_home("~/digits", {}), "~/digits");
+}
+
 TEST(Inherited, LeavesAnEnclosingJobBehind) {
   const Environment outside = {{"RANK", "1"}, {"PACELINE_DIR", "/p"}, {"A", "\xff"}, {"B", "b"}};
   EXPECT_EQ(inherited(outside, Inherit::everything), (Environment{{"RANK", "1"}, {"B", "b"}}));

@@ -101,8 +101,26 @@ std::string utc_time(double at) {
   return std::string(text.data(), length);
 }
 
+std::string command_line(const std::vector<std::string>& words) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,=+@%";
+  std::string line = "paceline";
+  for (const auto& word : words) {
+    const bool plain = !word.empty() && word.find_first_not_of(kPlain) == std::string::npos;
+    line += plain ? " " : " \"";
+    for (const char c : word) {
+      if (std::string_view("\"\\$`").find(c) != std::string_view::npos) line += '\\';
+      line += c;
+    }
+    if (!plain) line += '"';
+  }
+  return line;
+}
+
 std::string plural(std::uint64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", human_count(count), noun, count == 1 ? "" : "s");
+  if (count == 1 || !noun.ends_with("ry"))
+    return fmt::format("{} {}{}", human_count(count), noun, count == 1 ? "" : "s");
+  return fmt::format("{} {}ies", human_count(count), noun.substr(0, noun.size() - 1));
 }
 
 std::string listed(const std::vector<std::string>& words) {

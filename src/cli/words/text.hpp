@@ -25,7 +25,9 @@ std::string human_number(double value);
 std::string human_time(double at, double now);
 // "2025-11-20T18:00:00Z". Seconds since 1970.
 std::string utc_time(double at);
-// "2 jobs", "1 job".
+// "paceline drain gpu-7 --reason "new disk"", of the words behind the program's name: as a shell takes it.
+std::string command_line(const std::vector<std::string>& words);
+// "2 jobs", "1 job"; "3 entries".
 std::string plural(std::uint64_t count, std::string_view noun);
 // "5", "5 and 7", "5, 7 and 9".
 std::string listed(const std::vector<std::string>& words);

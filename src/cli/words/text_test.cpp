@@ -33,7 +33,15 @@ TEST(HumanNumbers, AreShort) {
   EXPECT_EQ(human_number(0.0000123), "1.23e-05");
   EXPECT_EQ(plural(1, "job"), "1 job");
   EXPECT_EQ(plural(0, "job"), "0 jobs");
+  EXPECT_EQ(plural(1, "entry"), "1 entry");
+  EXPECT_EQ(plural(41, "entry"), "41 entries");
   EXPECT_EQ(listed({"5", "7", "9"}), "5, 7 and 9");
+}
+
+TEST(CommandLine, IsAsAShellTakesIt) {
+  EXPECT_EQ(command_line({}), "paceline");
+  EXPECT_EQ(command_line({"drain", "gpu-7", "--by", "18:00", "--reason", "a \"new\" $disk", ""}),
+            "paceline drain gpu-7 --by 18:00 --reason \"a \\\"new\\\" \\$disk\" \"\"");
 }
 
 TEST(UtcTime, IsExactToTheSecond) { EXPECT_EQ(utc_time(1763661600.9), "2025-11-20T18:00:00Z"); }
