@@ -105,9 +105,10 @@ class FirstMinutes(ElsewhereTest):
     def test_a_job_file_may_name_the_home_there(self):
         laptop = self.logged_in()
         (laptop.home / "jobs").mkdir()
-        (laptop.home / "jobs/a.yaml").write_text("command: [pwd]\nworkdir: ~/digits\n")
+        (laptop.home / "jobs/a.yaml").write_text("run: pwd\nworkdir: ~/digits\n")
         job = laptop.call("submit", "--parsable", "--hold", "-f", "jobs/a.yaml")
-        self.assertEqual(laptop.json("show", job.stdout.strip())["directory"], "~/digits", job.stderr)
+        self.assertEqual(job.returncode, 0, job.stderr)
+        self.assertEqual(laptop.json("show", job.stdout.strip())["directory"], "~/digits")
 
     def test_nothing_of_the_laptop_goes_with_the_job(self):
         laptop = self.logged_in(SECRET_OF_THE_LAPTOP="x", PYTHONPATH="/laptop")

@@ -142,9 +142,9 @@ class TerminalTest(unittest.TestCase):
     def test_a_long_last_line_is_told_alone(self):
         with Box(BINARY, slots=1) as box:
             line = "x" * 30_000
-            box.call("run", "--", "sh", "-c", f"for i in 1 2 3; do echo $i{line}; done", check=False)
-            self.assertEqual(box.call("logs", "--tail", "1", "1").stdout, f"3{line}\n")
-            self.assertEqual(box.call("logs", "--tail", "2", "1").stdout, f"2{line}\n3{line}\n")
+            box.call("run", "--", "sh", "-c", f"for i in 1 2 3; do echo $i-{line}; done", check=False)
+            self.assertEqual(box.call("logs", "--tail", "1", "1").stdout, f"3-{line}\n")
+            self.assertEqual(box.call("logs", "--tail", "2", "1").stdout, f"2-{line}\n3-{line}\n")
             self.assertEqual(box.call("logs", "--tail", "1K", "1").stdout, line[:1023] + "\n")
 
     def test_the_rank_that_failed_has_the_last_word(self):
@@ -155,7 +155,7 @@ class TerminalTest(unittest.TestCase):
             self.assertIn("paceline: Rank 1 failed. It wrote last:\n", run.stderr)
             self.assertIn("  [1] no such file\n", run.stderr)
             for i in range(520):
-                box.call("cancel", box.submit("--hold", "--", "true"))
+                box.call("cancel", str(box.submit("--hold", "--", "true")))
             for command in ("show", "why"):
                 self.assertIn("Rank 1 failed. It wrote last:\n  [1] no such file\n", box.call(command, "1").stdout)
 
