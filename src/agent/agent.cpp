@@ -1,8 +1,10 @@
 #include "agent/agent.hpp"
 
 #include <algorithm>
+#include <string_view>
 
 #include "base/check.hpp"
+#include "base/utf8.hpp"
 
 namespace paceline::agent {
 namespace {
@@ -73,11 +75,11 @@ std::optional<Time> Agent::next_due() const {
 
 void Agent::on(Connected connected) {
   session_ = connected.session;
+  renew_at_.reset();
   fences_.clear();
   inbox_.restart();
   outbox_.restart();
   greet();
-  renew_leases();
 }
 
 void Agent::on(Disconnected) {
@@ -85,7 +87,8 @@ void Agent::on(Disconnected) {
   renew_at_.reset();
 }
 
-// A transport ends a session soon after it hears nothing more.
+// From when the server has taken Hello: of a session whose Hello it never took it believes nothing. A
+// transport ends a session soon after it hears nothing more.
 void Agent::renew_leases() {
   if (!node_.lease) return;
   host_.perform(RenewLeases{*node_.lease});
@@ -138,13 +141,16 @@ void Agent::hold_back(const std::string& why) {
   if (refusal_) return;
   ++refusals_;
   refusal_pause_ = std::clamp(2 * refusal_pause_, kRefusalFirst, kRefusalMax);
-  refusal_ = Refusal{why.substr(0, kRefusalWhyMax), now_ + refusal_pause_};
+  std::string_view said = std::string_view(why).substr(0, kRefusalWhyMax);
+  if (said.size() < why.size()) said.remove_suffix(utf8_unfinished(said));
+  refusal_ = Refusal{std::string(said), now_ + refusal_pause_};
   tell_node();
 }
 
 void Agent::on(const ServerFrame& frame) {
   if (frame.session != session_) return;
   outbox_.received(now_, frame.received);
+  if (frame.received > 0 && !renew_at_) renew_leases();
   forget_stored(frame.durable);
   if (frame.message) inbox_.put(frame.number, *frame.message);
   while (const auto message = inbox_.next()) {

@@ -149,7 +149,7 @@ class Agent final : public AgentEnd {
   Duration refusal_pause_{};                      // the last one; 0: none since a worker came up
   std::uint64_t refusals_ = 0;                    // that held it back, ever
   std::optional<Session> session_;
-  std::optional<Time> renew_at_;  // while there is a session
+  std::optional<Time> renew_at_;  // while there is a session whose Hello was taken
   Outbox<AgentMessage> outbox_;
   Inbox<ServerMessage> inbox_;
 };

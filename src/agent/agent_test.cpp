@@ -156,9 +156,9 @@ TEST_F(AgentTest, RenewsLeasesWhileItIsConnected) {
   step();
   EXPECT_EQ(host.count<RenewLeases>(), 0U);
   connect();
+  answer(taken);
   ASSERT_EQ(host.count<RenewLeases>(), 1U);
   EXPECT_EQ(std::get<RenewLeases>(host.actions.back()).lease, lease);
-  answer(taken);
   ASSERT_TRUE(agent->next_due());
   EXPECT_EQ(*agent->next_due(), now + apart);
   step(apart);
@@ -169,7 +169,27 @@ TEST_F(AgentTest, RenewsLeasesWhileItIsConnected) {
   EXPECT_EQ(agent->next_due(), std::nullopt);
   EXPECT_EQ(host.count<RenewLeases>(), 3U);
   connect();
+  answer(taken);
   EXPECT_EQ(host.count<RenewLeases>(), 4U);
+}
+
+TEST_F(AgentTest, RenewsNoLeaseInASessionWhoseGreetingIsNotTaken) {
+  host.node.lease = std::chrono::minutes{15};
+  for (int i = 0; i < 3; ++i) {
+    connect();
+    taken = 0;
+    answer(0);
+    step(std::chrono::minutes{10});
+    agent->disconnected();
+    step();
+  }
+  EXPECT_EQ(host.count<RenewLeases>(), 0U);
+  connect();
+  answer(taken);
+  EXPECT_EQ(host.count<RenewLeases>(), 1U);
+  connect();
+  step(std::chrono::minutes{10});
+  EXPECT_EQ(host.count<RenewLeases>(), 1U) << "a session in place of another begins anew";
 }
 
 TEST_F(AgentTest, OfAMachineWithoutLeasesRenewsNone) {
@@ -294,6 +314,15 @@ TEST_F(RefusingAgentTest, SaysThatItStartsNothingBeforeItTellsTheEnd) {
   const auto& node = std::get<NodeChanged>(told[1]).node;
   EXPECT_EQ(node.refusal, (Refusal{"no space is left", now + kRefusalFirst}));
   EXPECT_EQ(std::get<WorkerGone>(told[2]).cause, Cause::refused);
+}
+
+TEST_F(RefusingAgentTest, CutsALongReasonInsideNoCharacter) {
+  connect();
+  start(key(1));
+  const std::string most(kRefusalWhyMax - 1, 'x');
+  host.gone({key(1), Cause::refused, {}, 0, most + "ü", now});
+  step();
+  EXPECT_EQ(told_of<NodeChanged>().back().node.refusal->why, most);
 }
 
 TEST_F(RefusingAgentTest, RefusesByItselfUntilItsTimeIsOver) {

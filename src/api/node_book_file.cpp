@@ -109,6 +109,7 @@ Result<void> read_pages(const Json& json, Pages& pages) {
   ObjectReader reader(json, "the file");
   reader.require({"last_invitation", "invitations", "nodes"});
   reader.whole("last_invitation", pages.last_invitation, 0, kIdMax);
+  reader.whole("last_forgotten", pages.last_forgotten, 0, kSerialMax);
   const auto* invitations = reader.find("invitations");
   const auto* nodes = reader.find("nodes");
   if (auto ok = reader.finish(); !ok) return ok;
@@ -121,6 +122,7 @@ Result<void> read_pages(const Json& json, Pages& pages) {
 std::string text_of(const Pages& pages) {
   JsonWriter json;
   json.begin_object().field("last_invitation", pages.last_invitation);
+  if (pages.last_forgotten > 0) json.field("last_forgotten", pages.last_forgotten);
   json.key("invitations").begin_array();
   for (const auto& [id, invitation] : pages.invitations) write(json, invitation);
   json.end_array().key("nodes").begin_array();

@@ -119,6 +119,25 @@ TEST_F(NodeBookFileTest, NodesAreBounded) {
   EXPECT_EQ(*book.join(digest_of('a'), machine("n7"), kInvitedAt), 2U);
 }
 
+TEST_F(NodeBookFileTest, AFullBookForgetsTheNodeThatWasRemovedLongestAgo) {
+  std::string list;
+  for (std::size_t i = 0; i < NodeBook::kNodesMax; ++i) {
+    list += fmt::format(
+        R"({}{{"id":"n{}","key":"1","serial":3,"invitation":1,"joined_at":1,"removed_at":{}}})",
+        i == 0 ? "" : ",", i, i == 7 ? 1'763'636'000 : 1'763'636'001);
+  }
+  ASSERT_TRUE(open().invite(invitation('a', 10)));
+  write_changed(R"("nodes":[])", fmt::format(R"("nodes":[{}])", list));
+  NodeBook book = open();
+  EXPECT_EQ(*book.join(digest_of('a'), machine("gpu-3"), kInvitedAt), 1U);
+  EXPECT_FALSE(book.nodes().contains("n7"));
+  EXPECT_EQ(book.nodes().size(), NodeBook::kNodesMax);
+  book = open();
+  EXPECT_EQ(*book.join(digest_of('a'), machine("n7"), kInvitedAt), 4U)
+      << "certificates of the one before may hold still";
+  EXPECT_FALSE(book.known("n7", 3));
+}
+
 // A server that dies here has told nobody: the machine asks again, and is answered as before.
 TEST_F(NodeBookFileTest, NothingChangesWhereItCannotBeKept) {
   NodeBook book = joined();

@@ -25,6 +25,19 @@ void forget_past(NodeBook::Nodes& nodes, WallTime now) {
   std::erase_if(nodes, [&](const auto& each) { return is_past(each.second, now); });
 }
 
+bool is_removed(const NodeBook::Nodes::value_type& each) {
+  return each.second.removed_at.has_value();
+}
+
+// Makes room for another name. REQUIRES: one was removed.
+void forget_one(NodeBook::Pages& pages) {
+  const auto oldest = std::ranges::min_element(pages.nodes, {}, [](const auto& each) {
+    return each.second.removed_at.value_or(WallTime::max());
+  });
+  pages.last_forgotten = std::max(pages.last_forgotten, oldest->second.serial);
+  pages.nodes.erase(oldest);
+}
+
 tl::unexpected<Error> taken(std::string_view id) {
   return fail(ErrorCode::conflict, fmt::format("A node '{}' joined already.", id),
               fmt::format("If that machine is gone: 'paceline node remove {}'; else give this one "
@@ -94,7 +107,7 @@ bool NodeBook::repeats(const Invitation& invitation, const Newcomer& newcomer) c
          there->second.invitation == invitation.id;
 }
 
-Result<void> NodeBook::may_be_called(const Newcomer& newcomer, WallTime now) const {
+Result<void> NodeBook::may_be_called(const Newcomer& newcomer) const {
   for (const auto& [id, node] : pages_.nodes) {
     if (node.removed_at) continue;
     if (id == newcomer.id) return taken(id);
@@ -104,12 +117,9 @@ Result<void> NodeBook::may_be_called(const Newcomer& newcomer, WallTime now) con
                               "'paceline node remove {}' first.",
                               id));
   }
-  const auto kept = static_cast<std::size_t>(std::ranges::count_if(
-      pages_.nodes, [&](const auto& each) { return !is_past(each.second, now); }));
-  if (pages_.nodes.contains(newcomer.id) || kept < kNodesMax) return {};
-  return fail(ErrorCode::conflict,
-              fmt::format("There are {} nodes, with those that were removed within a year.", kept),
-              "Take the name of one that was removed: --node NAME.");
+  if (pages_.nodes.size() < kNodesMax || std::ranges::any_of(pages_.nodes, is_removed)) return {};
+  return fail(ErrorCode::conflict, fmt::format("There are {} nodes.", pages_.nodes.size()),
+              "Remove those that are gone: 'paceline node remove NAME'.");
 }
 
 Result<std::uint64_t> NodeBook::may_join(std::string_view digest, const Newcomer& newcomer,
@@ -120,8 +130,8 @@ Result<std::uint64_t> NodeBook::may_join(std::string_view digest, const Newcomer
   if (repeats(**by, newcomer)) return there->second.serial;
   if ((*by)->uses_left == 0)
     return fail(ErrorCode::forbidden, "This join token was used up.", std::string(kAnotherToken));
-  if (auto free = may_be_called(newcomer, now); !free) return fail(std::move(free.error()));
-  return there == pages_.nodes.end() ? 1 : there->second.serial + 1;
+  if (auto free = may_be_called(newcomer); !free) return fail(std::move(free.error()));
+  return (there == pages_.nodes.end() ? pages_.last_forgotten : there->second.serial) + 1;
 }
 
 Result<std::uint64_t> NodeBook::join(std::string_view digest, const Newcomer& newcomer,
@@ -135,6 +145,7 @@ Result<std::uint64_t> NodeBook::join(std::string_view digest, const Newcomer& ne
   const auto before = next.nodes.find(newcomer.id);
   const bool same = before != next.nodes.end() && before->second.as.machine == newcomer.machine;
   std::string boot = same ? before->second.boot : std::string();
+  if (before == next.nodes.end() && next.nodes.size() >= kNodesMax) forget_one(next);
   --next.invitations.at(by.id).uses_left;
   next.nodes.insert_or_assign(newcomer.id, JoinedNode{.as = newcomer,
                                                       .serial = *serial,

@@ -7,8 +7,9 @@
 //   auto serial = book->join(digest, {.id = "gpu-3", .machine = machine, .key = sum}, now);
 //   auto node = book->known("gpu-3", *serial);   // whenever it connects
 //
-// A node's identities are numbered; only the newest is taken. A node that was removed is kept for as
-// long as a certificate of it may hold, so that no number of its is given twice.
+// A node's identities are numbered; only the newest is taken. A node that was removed is kept for as long as a
+// certificate of it may hold, so that no number of its is given twice. Where there are too many, the one that was
+// removed longest ago is forgotten, and names that are not known begin beyond its number.
 #pragma once
 
 #include <cstddef>
@@ -74,6 +75,7 @@ class NodeBook {
   // All that is kept. REQUIRES: no two invitations have one digest, and no id is beyond the last.
   struct Pages {
     std::uint32_t last_invitation = 0;
+    std::uint64_t last_forgotten = 0;  // the highest number of a node that was forgotten early
     std::map<std::uint32_t, Invitation> invitations = {};
     Nodes nodes = {};
   };
@@ -120,7 +122,7 @@ class NodeBook {
   Result<void> become(Pages next);
   void index();
 
-  [[nodiscard]] Result<void> may_be_called(const Newcomer& newcomer, WallTime now) const;
+  [[nodiscard]] Result<void> may_be_called(const Newcomer& newcomer) const;
   [[nodiscard]] bool repeats(const Invitation& invitation, const Newcomer& newcomer) const;
 
   Keep keep_;

@@ -32,6 +32,7 @@ namespace paceline {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 namespace asio = boost::asio;
@@ -268,6 +269,56 @@ TEST_F(BytesDoorTest, ANodeGetsWhatTravelsWithItsJobsAndNothingElse) {
               HasSubstr("not there any more"));
 }
 
+// With job 7 travels one file.
+class ShippedTest : public BytesDoorTest {
+ protected:
+  void SetUp() override {
+    BytesDoorTest::SetUp();
+    const Manifest manifest{{{"a.py", 0644, 3, digest_}}, {}, {}};
+    ShipStore store({.directory = server_.directory() / "ships"});
+    const auto offered = store.offer(1000, manifest);
+    ASSERT_TRUE(offered && store.take(1000, {digest_, 0, 3}, "one"));
+    ship_ = offered->name;
+    text_ = to_text(manifest);
+    std::filesystem::remove(file());
+    std::filesystem::create_directories(file() / "can't be read");
+  }
+  void mend() const {
+    std::filesystem::remove_all(file());
+    std::ofstream(file()) << "one";
+  }
+  [[nodiscard]] std::filesystem::path file() const {
+    return server_.directory() / "ships/1000/files" / digest_;
+  }
+  [[nodiscard]] std::string asked() const {
+    return encode(ShipWanted{JobId{7}, digest_, 0}) + encode(ShipWanted{JobId{7}, ship_, 0});
+  }
+
+  const std::string digest_ = to_hex(sha256("one"));
+  std::string text_;
+};
+
+TEST_F(ShippedTest, WhatCannotBeReadForNowIsReadAgainAndAnsweredInOrder) {
+  auto spoken = greeted();
+  EXPECT_EQ(answer(spoken, asked()), "");
+  mend();
+  std::string heard;
+  EXPECT_TRUE(eventually([&] { return (heard += spoken.heard()).ends_with(text_); }));
+  const auto size = static_cast<std::uint32_t>(text_.size());
+  EXPECT_EQ(heard, encode(ShipPart{JobId{7}, digest_, 0, 3, 3}) + "one" +
+                       encode(ShipPart{JobId{7}, ship_, 0, size, text_.size()}) + text_);
+}
+
+TEST_F(ShippedTest, WhatCannotBeReadForLongEndsTheConnectionSoThatItIsAskedForAnew) {
+  auto spoken = greeted();
+  spoken.say(asked());
+  EXPECT_TRUE(eventually([&] { return spoken.ended(); }));
+  EXPECT_THAT(spoken.heard(), AllOf(HasSubstr("refused"), HasSubstr("can't be read")));
+  mend();
+  auto next = greeted();
+  EXPECT_THAT(answer(next, asked()), HasSubstr("one"));
+}
+
 // ---- logs ----
 
 TEST_F(BytesDoorTest, LogsOfManyJobsComeAsTheyGrow) {
@@ -491,6 +542,21 @@ TEST_F(BytesDoorTest, ANodeWritesNoLogOfAJobThatItHasNoPartIn) {
   EXPECT_EQ(answer(spoken, encode(PieceHead{kLog, 0, 0, 2, wall_, false}) + "x\n"),
             encode(LogStanding{kLog, 0, LogState::later, false}));
   EXPECT_FALSE(std::filesystem::exists(server_.path_of(kLog)));
+  EXPECT_FALSE(spoken.ended());
+}
+
+TEST_F(BytesDoorTest, OfOneNodeTooManyForALogThatLogAloneDoesNotCome) {
+  const auto uid = static_cast<std::uint32_t>(::getuid());
+  const auto piece = [&](const LogName& log) { return PieceHead{log, 0, 0, 2, wall_, false}; };
+  for (std::size_t i = 0; i < kLogSourcesMax; ++i)
+    ASSERT_TRUE(
+        door_->intake().take(log_source("other", std::to_string(i)), piece(kLog), uid, "x\n"));
+  auto spoken = greeted();
+  EXPECT_THAT(answer(spoken, encode(LogAsked{kLog}) + encode(piece(kLog)) + "x\n"),
+              HasSubstr(encode(LogStanding{kLog, 0, LogState::later, false})));
+  const LogName another{kLog.job, 1};
+  EXPECT_THAT(answer(spoken, encode(LogAsked{another}) + encode(piece(another)) + "x\n"),
+              HasSubstr(encode(LogStanding{another, 2, LogState::taken, false})));
   EXPECT_FALSE(spoken.ended());
 }
 

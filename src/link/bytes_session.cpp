@@ -19,8 +19,9 @@ namespace {
 
 constexpr std::size_t kOutMax = 256 << 10;  // beyond it nothing more is read
 constexpr std::size_t kOutRefused = 1 << 20;
-constexpr std::size_t kShippedAheadMax = 512
-                                         << 10;  // of what is shipped, with what waits to go out
+constexpr std::size_t kShippedAheadMax = 256 << 10;  // beyond it nothing that is shipped is read
+constexpr std::size_t kWantedMax = 64;               // of what is shipped, that waits to be read
+constexpr int kReadsMax = 20;                        // of what can't be read at first
 constexpr int kInstantsOfBeat = 16;
 constexpr std::size_t kLogsMax = 65'536;  // of a node, in step
 constexpr std::size_t kRightsMax = 16;    // jobs of which a node asks for what travels at once
@@ -36,12 +37,17 @@ std::chrono::steady_clock::time_point next_beat(std::chrono::steady_clock::durat
   return latest - latest.time_since_epoch() % (span / kInstantsOfBeat);
 }
 
+// May what is shipped be read in a while, without anybody doing anything about it?
+bool may_pass(const Error& error) {
+  return error.code == ErrorCode::storage || error.code == ErrorCode::unavailable;
+}
+
 Result<ShipBytes> read_ships(ShipReader& reader, const ShipRight& right, const std::string& digest,
                              std::uint64_t from) {
   Result<ShipBytes> read = fail(ErrorCode::not_found, "Nothing travels with this job.");
   for (const auto& ship : right.ships) {
     read = reader.read({right.uid, ship}, digest, from, kPieceBytesMax);
-    if (read) break;
+    if (read || may_pass(read.error())) break;
   }
   return read;
 }
@@ -55,6 +61,7 @@ BytesSession::BytesSession(std::shared_ptr<BytesContext> context, std::string no
       own_(std::move(own)),
       beat_(context_->io),
       sleep_(context_->io),
+      pause_(context_->io),
       out_changed_(context_->io) {}
 
 // Each part keeps the session. It ends with the one that listens, or with what one of them throws.
@@ -69,6 +76,7 @@ void BytesSession::run() {
   spawn(&BytesSession::listen);
   spawn(&BytesSession::speak);
   spawn(&BytesSession::beat);
+  spawn(&BytesSession::hand_out);
 }
 
 void BytesSession::leave() {
@@ -76,6 +84,7 @@ void BytesSession::leave() {
   if (!handed_on_) close();
   beat_.cancel();
   sleep_.cancel();
+  pause_.cancel();
   out_changed_.tell();
   context_->gone(shared_from_this());
 }
@@ -92,7 +101,7 @@ bool BytesSession::send(const ServerLine& line) {
 BytesSession::Awaitable<void> BytesSession::speak() {
   while (!gone_ && !handed_on_) {
     if (out_.empty() && ending_) {
-      co_await sleep(context_->options.last_words);
+      co_await sleep(sleep_, context_->options.last_words);
       co_return own_->finish_sending();
     }
     if (out_.empty()) {
@@ -199,10 +208,11 @@ BytesSession::Awaitable<bool> BytesSession::next_bytes(std::size_t count, std::s
   co_return true;
 }
 
-BytesSession::Awaitable<void> BytesSession::sleep(std::chrono::milliseconds span) {
+BytesSession::Awaitable<void> BytesSession::sleep(asio::steady_timer& timer,
+                                                  std::chrono::milliseconds span) {
   ServerStream::Failure ended;
-  sleep_.expires_after(span);
-  co_await sleep_.async_wait(asio::redirect_error(asio::use_awaitable, ended));
+  timer.expires_after(span);
+  co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ended));
 }
 
 // ---- each kind of line ----
@@ -258,30 +268,45 @@ BytesSession::Awaitable<Result<ShipBytes>> BytesSession::read_ship(ShipRight rig
   co_return co_await context_->options.reading->run(std::move(read));
 }
 
-// Others have their turn while the disk is read, and more is read while this goes out. Answers keep their order.
 BytesSession::Awaitable<void> BytesSession::take(const ShipWanted& wanted) {
   if (!greeted_) co_return refuse(spoken_out_of_turn());
-  while (out_.size() + read_ahead_ > kShippedAheadMax && !ending_ && !gone_)
-    co_await out_changed_.wait();
-  read_ahead_ += kPieceBytesMax;
-  read_for(wanted);
+  while (wanted_.size() >= kWantedMax && !ending_ && !gone_) co_await out_changed_.wait();
+  wanted_.push_back(wanted);
+  out_changed_.tell();
+}
+
+// Others have their turn while the disk is read, and more is read while this goes out. Answers keep their order:
+// what can't be read now holds up the rest. One that never can ends the connection, and the node asks anew.
+BytesSession::Awaitable<void> BytesSession::hand_out() {
+  int reads = 0;
+  while (!gone_ && !handed_on_ && !ending_) {
+    if (wanted_.empty() || out_.size() > kShippedAheadMax) {
+      co_await out_changed_.wait();
+      continue;
+    }
+    auto read = co_await read_for(wanted_.front());
+    const bool again = !read && may_pass(read.error());
+    if (again && ++reads >= kReadsMax) co_return refuse(std::move(read.error()));
+    if (again) {
+      co_await sleep(pause_, context_->options.retry);
+      continue;
+    }
+    reads = 0;
+    answer(wanted_.front(), read);
+    wanted_.pop_front();
+  }
 }
 
 // By a right that is known from before. More may travel with the job by now.
-void BytesSession::read_for(const ShipWanted& wanted) {
+BytesSession::Awaitable<Result<ShipBytes>> BytesSession::read_for(const ShipWanted& wanted) {
   const bool known = rights_.contains(wanted.job);
-  auto read = [context = context_.get(), right = right_of(wanted.job),
-               wanted]() -> Result<ShipBytes> {
-    if (!right) return fail(right.error());
-    return read_ships(context->ships, *right, wanted.sha256, wanted.from);
-  };
-  context_->options.reading->add(
-      std::move(read), [self = shared_from_this(), wanted, known](const Result<ShipBytes>& bytes) {
-        if (!bytes) self->rights_.erase(wanted.job);
-        if (!bytes && known) return self->read_for(wanted);
-        self->read_ahead_ -= kPieceBytesMax;
-        self->answer(wanted, bytes);
-      });
+  const auto right = right_of(wanted.job);
+  if (!right) co_return fail(right.error());
+  auto read = co_await read_ship(*right, wanted.sha256, wanted.from);
+  if (read || may_pass(read.error())) co_return read;
+  rights_.erase(wanted.job);
+  if (known) read = co_await read_for(wanted);
+  co_return read;
 }
 
 void BytesSession::answer(const ShipWanted& wanted, const Result<ShipBytes>& read) {
@@ -364,7 +389,7 @@ BytesSession::Awaitable<void> BytesSession::take_piece(PieceHead piece, const st
       right.state = LogState::later;
       co_return stand(piece.log, right, 0);
     }
-    co_await sleep(context_->options.retry);
+    co_await sleep(sleep_, context_->options.retry);
   }
 }
 

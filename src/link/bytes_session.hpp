@@ -4,6 +4,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -71,7 +72,7 @@ class BytesSession : public std::enable_shared_from_this<BytesSession> {
   Awaitable<bool> next_line(std::string& line);
   Awaitable<bool> next_bytes(std::size_t count, std::string& bytes);
   Awaitable<bool> more();
-  Awaitable<void> sleep(std::chrono::milliseconds span);
+  static Awaitable<void> sleep(boost::asio::steady_timer& timer, std::chrono::milliseconds span);
   Awaitable<void> take(const BytesHello& hello);
   Awaitable<void> take(const TicketShown& shown);
   Awaitable<void> take(const LogAsked& asked);
@@ -85,7 +86,8 @@ class BytesSession : public std::enable_shared_from_this<BytesSession> {
 
   // What this node may have of a job's directory, as of its first question.
   Result<ShipRight> right_of(JobId job);
-  void read_for(const ShipWanted& wanted);
+  Awaitable<void> hand_out();
+  Awaitable<Result<ShipBytes>> read_for(const ShipWanted& wanted);
   void answer(const ShipWanted& wanted, const Result<ShipBytes>& read);
   Awaitable<Result<ShipBytes>> read_ship(ShipRight right, std::string digest, std::uint64_t from);
 
@@ -96,7 +98,7 @@ class BytesSession : public std::enable_shared_from_this<BytesSession> {
   std::shared_ptr<BytesContext> context_;
   std::string node_;
   std::shared_ptr<ServerStream> own_;
-  boost::asio::steady_timer beat_, sleep_;
+  boost::asio::steady_timer beat_, sleep_, pause_;  // pause_: before a ship is read again
   ReadBuffer buffer_;
   BytesReader reader_;
   Sha256 source_{};
@@ -105,7 +107,7 @@ class BytesSession : public std::enable_shared_from_this<BytesSession> {
   std::set<LogName> in_step_;             // their next piece goes on where the last one ended
   std::optional<Instant> waiting_since_;  // for the node to say something
   std::string out_;
-  std::size_t read_ahead_ = 0;  // of what is shipped: at most so much is on its way from the disk
+  std::deque<ShipWanted> wanted_;  // that is not answered yet
   Wakeup out_changed_;
   bool greeted_ = false;
   bool handed_on_ = false;  // the connection is a terminal's

@@ -89,7 +89,7 @@ Result<void> LogSources::intend(const Sha256& source, const Append& append) {
   const auto found = known_.find(source);
   const bool is_new = found == known_.end();
   if (is_new && places_ >= kLogSourcesMax)
-    return fail(ErrorCode::conflict, "A log comes from too many nodes.");
+    return fail(ErrorCode::forbidden, "A log comes from too many nodes.");
   Known known{is_new ? places_ : found->second.place, append, wrote_last(source, append.at)};
   if (auto written = write(source, known); !written) return written;
   known_[source] = known;

@@ -46,21 +46,24 @@ void ShipFetcher::begin() {
   }
 }
 
+// Of a job one after the other: what comes is told apart by the job alone.
+bool ShipFetcher::take_up(std::pair<JobsShip, Done>& asked, Instant now) {
+  auto& [ship, done] = asked;
+  if (fetches_.size() >= kFetchesMax || fetches_.contains(ship.job)) return false;
+  Fetch& fetch = fetches_[ship.job];
+  fetch.ship = std::move(ship);
+  fetch.done = std::move(done);
+  fetch.progress = now;
+  return true;
+}
+
 void ShipFetcher::look(Instant now) {
   eventfd_t ignored = 0;
   ::eventfd_read(wakes_.get(), &ignored);
   {
     const std::lock_guard held(mutex_);
-    while (!asked_.empty() && fetches_.size() < kFetchesMax) {
-      auto& [ship, done] = asked_.front();
-      const JobId job = ship.job;
-      Fetch fetch;
-      fetch.ship = std::move(ship);
-      fetch.done = std::move(done);
-      fetch.progress = now;
-      fetches_.insert_or_assign(job, std::move(fetch));
-      asked_.erase(asked_.begin());
-    }
+    for (auto asked = asked_.begin(); asked != asked_.end();)
+      asked = take_up(*asked, now) ? asked_.erase(asked) : std::next(asked);
   }
   std::vector<JobId> late, anew;
   for (const auto& [job, fetch] : fetches_) {

@@ -17,6 +17,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
@@ -83,6 +84,8 @@ class ShipFetcher {
     bool again = false;  // something didn't fit: it is looked at anew once nothing is awaited
   };
 
+  // False: it stands in line still.
+  bool take_up(std::pair<JobsShip, Done>& asked, Instant now);
   void ask(Fetch& fetch, std::uint64_t bytes);
   void answered(Fetch& fetch);
   std::optional<std::string> next_of(Fetch& fetch);

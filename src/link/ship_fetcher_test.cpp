@@ -150,6 +150,25 @@ TEST_F(ShipFetcherTest, NotMoreIsOnItsWayThanMay) {
   EXPECT_GT(wants, 8U);
 }
 
+TEST_F(ShipFetcherTest, WhatIsAskedForTwiceForAJobComesTwiceOneAfterTheOther) {
+  int came = 0;
+  const auto ask = [&] {
+    fetcher_.fetch({kJob, 1000, ship_}, [&](const ShipFetcher::Fetched& done) {
+      if (done) ++came;
+    });
+    fetcher_.look(now_);
+  };
+  ask();
+  const auto line = fetcher_.next();
+  ASSERT_TRUE(line);
+  ask();
+  answer(*line);
+  serve();
+  EXPECT_EQ(came, 1);
+  serve();
+  EXPECT_EQ(came, 2);
+}
+
 TEST_F(ShipFetcherTest, WhatTheServerLacksIsItsSentence) {
   fetch();
   static_cast<void>(fetcher_.next());

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <string_view>
 
@@ -203,13 +204,9 @@ Result<void> check_path(std::string_view of, const std::string& path) {
   return sound ? Result<void>{} : wrong(fmt::format("the path of a {} is not absolute", of));
 }
 
-// By its words: nobody follows it but as the job's user.
 Result<void> check_inside(const std::string& path) {
-  if (path.empty()) return {};
-  const std::string below = "/" + path + "/";
-  if (path.starts_with('/') || below.find("/../") != std::string::npos)
-    return wrong("the path of a checkpoint leads out of its directory");
-  return check_path("checkpoint", below);
+  if (path.empty() || !path_inside(path).empty()) return {};
+  return wrong("the path of a checkpoint leads out of its directory");
 }
 
 Result<void> check_report_number(std::uint64_t number) {
@@ -247,11 +244,13 @@ Result<void> hold(WorkerReport& report) {
 }
 
 Result<void> hold(CheckpointSeen& seen) {
-  return all([&] { return check_key(seen.key); }, [&] { return check_time(seen.at); },
-             [&] { return check_report_number(seen.report); },
-             [&] { return check_path("checkpoint", seen.path); },
-             [&] { return check_inside(seen.inside); }, [&] { return check_count(seen.step); },
-             [&] { return check_count(seen.samples); });
+  if (seen.path.size() > kReportedPathMax) seen.path.clear();
+  seen.inside = path_inside(seen.inside);
+  return all(
+      [&] { return check_key(seen.key); }, [&] { return check_time(seen.at); },
+      [&] { return check_report_number(seen.report); },
+      [&] { return seen.path.empty() ? Result<void>{} : check_path("checkpoint", seen.path); },
+      [&] { return check_count(seen.step); }, [&] { return check_count(seen.samples); });
 }
 
 Result<void> hold(ModelSeen& seen) {
@@ -338,6 +337,13 @@ Result<void> hold(const FenceJob& fence) { return within(fence.job.value >= 1, "
 Result<void> hold(const auto& other) { return check_key(other.key); }
 
 }  // namespace
+
+std::string path_inside(const std::string& told) {
+  if (told.empty() || told.find('\0') != std::string::npos) return {};
+  const auto path = std::filesystem::path(told).lexically_normal();
+  const bool leads_out = path.is_absolute() || path == "." || *path.begin() == "..";
+  return leads_out || path.native().size() >= kReportedPathMax ? "" : path.native();
+}
 
 Result<void> hold_to_bounds(AgentMessage& message) {
   return std::visit([](auto& each) { return hold(each); }, message);

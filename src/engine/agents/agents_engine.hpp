@@ -113,6 +113,7 @@ class AgentsEngine final : public Engine, public ServerEnd {
   void greet(const AgentFrame& frame, const Hello& hello);
   static bool is_taken(const NodeView& node, const NodeSpec& by);
   static void turn_away(NodeView& node, Session session);
+  void note_lease(NodeView& node) const;
   NodeView& node_named(const std::string& name);
   void adopt_claims(NodeView& node, const Hello& hello);
   void tell_node(NodeView& node, NodeSpec spec);

@@ -653,6 +653,40 @@ TEST_F(KeepingTest, AStartElsewhereIsToldOfTheCopy) {
   EXPECT_EQ(starts[0].worker.checkpoint, "/jobs/1-a/c.pt");
 }
 
+TEST_F(KeepingTest, WhereACheckpointIsHasNoDetours) {
+  const JobId job = saved();
+  std::uint64_t report = 7;
+  const auto inside = [&](const std::string& path) {
+    host().tell(CheckpointSeen{key(job, 1, 0), ++report, clock.now(), "/b.pt", 200, {}, path});
+    run_until_quiet();
+    return world.job(job).checkpoint->place->inside;
+  };
+  EXPECT_EQ(inside("src/../b.pt"), "b.pt");
+  EXPECT_EQ(inside("../b.pt"), "");
+  host().tell(CheckpointSeen{key(job, 1, 0), ++report, clock.now(), "", 300, {}});
+  run_until_quiet();
+  EXPECT_EQ(world.job(job).checkpoint->step, 200U) << "one whose path was too long";
+}
+
+TEST_F(KeepingTest, AStartIsToldOfAnOldJournalsPlaceWithoutDetours) {
+  const JobId job = saved();
+  Checkpoint odd = *world.job(job).checkpoint;
+  odd.place->inside = "src/../a.pt";
+  odd.place->ship = "ship";
+  tell(CheckpointAcknowledged{job, Generation{1}, odd});
+  world.preempt(job, world.submit("4"), 4);
+  act();
+  host().gone({key(job, 1, 0), Cause::exited, 75, 0, "", clock.now()});
+  run_until_quiet();
+  connect(1);
+  world.start(job, 1);
+  act();
+  run_until_quiet();
+  const auto starts = done<agent::Start>(1);
+  ASSERT_EQ(starts.size(), 1U);
+  EXPECT_EQ(starts[0].worker.copy, (CheckpointCopy{"cpu-0", "a.pt", "ship"}));
+}
+
 TEST_F(KeepingTest, WhatALostNodeDidNotSendIsLost) {
   host().node.lease = seconds{60};
   const JobId job = saved();
@@ -1385,6 +1419,18 @@ TEST_F(LostNodeTest, ItsWorkersAreLostAfterTheLeaseAndKilledShouldTheyReturn) {
   EXPECT_EQ(host(0).count<GiveNotice>(), 2U) << "the rest of the gang";
   connect(1);
   EXPECT_EQ(host(1).count<Kill>(), 2U);
+}
+
+TEST_F(LostNodeTest, AShorterLeaseIsNotBelievedOfWorkersThatMayNotHaveHeardOfIt) {
+  const JobId job = run("4");
+  disconnect(1);
+  host(1).node.lease = std::chrono::minutes{1};
+  connect(1);
+  disconnect(1);
+  pass(lost_after(std::chrono::minutes{1}));
+  EXPECT_EQ(state(job), JobState::running);
+  pass(lost_after(std::chrono::minutes{15}) - lost_after(std::chrono::minutes{1}));
+  EXPECT_EQ(state(job), JobState::stopping);
 }
 
 TEST_F(LostNodeTest, WorkersStartWithTheLeaseOfTheirMachine) {

@@ -7,6 +7,7 @@
 
 #include "base/check.hpp"
 #include "engine/agents/agents_engine.hpp"
+#include "wire/agent_bounds.hpp"
 
 namespace paceline {
 namespace {
@@ -158,7 +159,8 @@ void AgentsEngine::leave(NodeView& node) {
   const Time now = clock_.now();
   node.session.reset();
   node.outbox = {};
-  if (node.spec.lease) node.lost_at = now + lost_after(*node.spec.lease);
+  if (node.spec.lease)
+    node.lost_at = std::max(now + lost_after(*node.spec.lease), node.leased_until);
   if (node.left)
     count_down(node);
   else if (node.up)
@@ -222,6 +224,13 @@ void AgentsEngine::turn_away(NodeView& node, Session session) {
       node.spec.name);
 }
 
+// Its workers have the lease that they were told last until they hear of another one.
+void AgentsEngine::note_lease(NodeView& node) const {
+  if (!node.spec.lease) return;
+  const Time until = node.lost_at.value_or(clock_.now() + lost_after(*node.spec.lease));
+  node.leased_until = std::max(node.leased_until, until);
+}
+
 void AgentsEngine::greet(const AgentFrame& frame, const Hello& hello) {
   const Session session = frame.session;
   NodeView& node = node_named(hello.node.name);
@@ -244,6 +253,7 @@ void AgentsEngine::greet(const AgentFrame& frame, const Hello& hello) {
   node.inbox.put(1, hello);
   node.inbox.next();
   node.observed = node.durable = 0;
+  note_lease(node);
   node.down_at.reset();
   node.lost_at.reset();
   on(node, hello);
@@ -349,13 +359,13 @@ void AgentsEngine::on(NodeView& node, const CheckpointSeen& checkpoint) {
   const SeatView* seat = find_seat(node, checkpoint.key);
   if (!claim || !seat || checkpoint.report <= claim->last_checkpoint) return;
   claim->last_checkpoint = checkpoint.report;
-  if (!seat->joined) return;
+  if (!seat->joined || checkpoint.path.empty()) return;
   const GangView& gang = *find_gang(checkpoint.key);
   Checkpoint acknowledged{checkpoint.path, checkpoint.step, checkpoint.samples,
                           when(node, checkpoint.at)};
   if (node.spec.keeps && gang.spec->checkpoint_store == CheckpointStore::server)
     acknowledged.place = {
-        node.spec.name, checkpoint.inside, checkpoint.key, checkpoint.report, {}, {}};
+        node.spec.name, path_inside(checkpoint.inside), checkpoint.key, checkpoint.report, {}, {}};
   tell(CheckpointAcknowledged{checkpoint.key.job, gang.generation, std::move(acknowledged)});
 }
 

@@ -5,6 +5,8 @@
 #include <map>
 #include <string_view>
 
+#include "wire/agent_bounds.hpp"
+
 namespace paceline {
 
 namespace {
@@ -195,7 +197,7 @@ WorkerLaunch make_launch(const GangView& gang, std::size_t rank, const GangPlace
   if (!gang.checkpoint) return worker;
   worker.checkpoint = gang.checkpoint->path;
   if (const auto& lies = gang.checkpoint->place; lies && !lies->ship.empty())
-    worker.copy = CheckpointCopy{lies->node, lies->inside, lies->ship};
+    worker.copy = CheckpointCopy{lies->node, path_inside(lies->inside), lies->ship};
   return worker;
 }
 

@@ -49,6 +49,7 @@ struct NodeView {
   std::uint64_t durable = 0;   // and that are in the journal
   std::optional<Time> down_at,
       lost_at;              // while it has no session: when it counts as down, its workers as lost
+  Time leased_until;        // by leases of before its agent said Hello last
   std::optional<Time> due;  // its entry among the engine's timers
 
   std::map<ProcessKey, ClaimView> claims;
