@@ -33,7 +33,6 @@
 #include "app/pilots.hpp"
 #include "app/pump.hpp"
 #include "app/remote_door.hpp"
-#include "app/whole_file.hpp"
 #include "base/digest.hpp"
 #include "clock/system/system_clock.hpp"
 #include "engine/agents/agents_engine.hpp"
@@ -183,7 +182,7 @@ struct Box::Impl {
     };
     controller_options.read_grades = [this] { return text_of_file(grades_file()); };
     controller_options.keep_grades = [this](const std::string& text) {
-      const auto kept = write_whole(grades_file(), [&](std::ostream& out) { out << text; });
+      const auto kept = agent::replace_file(AT_FDCWD, grades_file().c_str(), text);
       if (!kept) spdlog::warn("{} Expected times are graded without it.", kept.error().message);
     };
     controller_options.room = [directory = options.directory]() -> Result<void> {
@@ -200,6 +199,7 @@ struct Box::Impl {
     foreseer.emplace([&foresight] { return foresight.work(); }, Yields::no);
     foresight.on_work([this] { foreseer->wake(); });
     if (auto ok = controller->recover(); !ok) return ok;
+    if (auto ok = open_gang_secrets(); !ok) return ok;
     auto opened = Messages::open({.file = options.messages,
                                   .directory = options.directory,
                                   .limits = options.limits,
@@ -207,6 +207,20 @@ struct Box::Impl {
                                  *controller);
     if (!opened) return fail(opened.error());
     messages = std::move(*opened);
+    return {};
+  }
+
+  // Before anything is started. Gangs of one machine get along without where OpenSSL is missing.
+  Result<void> open_gang_secrets() {
+    auto secrets = GangSecrets::open(options.directory, controller->state().next_job_id());
+    if (!secrets && !options.listen && secrets.error().code == ErrorCode::unavailable) {
+      spdlog::warn(
+          "{} Gangs have no secrets: others on this machine can keep their ranks from meeting.",
+          secrets.error().message);
+      return {};
+    }
+    if (!secrets) return fail(std::move(secrets.error()));
+    gang_secrets = std::move(*secrets);
     return {};
   }
 
@@ -384,9 +398,6 @@ struct Box::Impl {
     auto opened = RemoteDoor::open(io, clock, {*options.listen, options.directory, {node_name}});
     if (!opened) return fail(std::move(opened.error()));
     door = std::move(*opened);
-    auto secrets = GangSecrets::open(options.directory, controller->state().next_job_id());
-    if (!secrets) return fail(std::move(secrets.error()));
-    gang_secrets = std::move(*secrets);
     api_options.remote = door->access(&*sessions);
     api_options.remote->count_off = [this](std::string_view node, std::string_view by) {
       return engine->count_off(node, by);
@@ -491,7 +502,7 @@ struct Box::Impl {
   std::unique_ptr<SqliteStore> store;
   std::unique_ptr<Machine> machine;
   std::string node_name;                    // this machine's, once it has joined
-  std::optional<GangSecrets> gang_secrets;  // where there may be other machines
+  std::optional<GangSecrets> gang_secrets;  // none: there is no OpenSSL
   std::optional<AgentsEngine> engine;
   std::optional<Controller> controller;
   std::unique_ptr<Messages> messages;

@@ -45,9 +45,8 @@ Result<GangSecrets> GangSecrets::open(const std::filesystem::path& directory, Jo
   if (*text) {
     const auto kept = parse(**text);
     if (!kept)
-      return fail(
-          ErrorCode::data, fmt::format("'{}' is damaged.", file.string()),
-          "Remove it: gangs that run on several machines start anew when they are resized.");
+      return fail(ErrorCode::data, fmt::format("'{}' is damaged.", file.string()),
+                  "Remove it: gangs of several workers that run start anew when they are resized.");
     return GangSecrets(JobId{kept->first}, kept->key);
   }
   const auto key = random_name() + random_name();

@@ -1,5 +1,6 @@
-// What members of one job's gangs know each other by over a network (PACELINE_GANG_SECRET): drawn from a
-// key that never leaves the server's directory, so that it needs no place in the journal. A job whose owner
+// What members of one job's gangs know each other by over a network, and draw the name from at which they
+// meet on one host (PACELINE_GANG_SECRET): drawn from a key that never leaves the server's directory, so
+// that it needs no place in the journal. A job whose owner
 // set one keeps it. Jobs from before the key was made have none: members of their gangs that run would not
 // know the newcomers.
 //

@@ -29,14 +29,6 @@ tl::unexpected<Failure> cannot(const std::string& what) {
   return fail(PACELINE_SYSTEM, -1, what + ": " + std::strerror(errno));
 }
 
-std::string hex(std::span<const std::byte> bytes) {
-  std::string text;
-  for (const std::byte each : bytes)
-    for (const int shift : {4, 0})
-      text += "0123456789abcdef"[(std::to_integer<unsigned>(each) >> shift) & 15U];
-  return text;
-}
-
 // Of the machine's boot and the network namespace, in which names of sockets are known.
 std::string own_host() {
   std::string boot;

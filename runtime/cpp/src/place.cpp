@@ -85,14 +85,24 @@ Outcome<std::string> address_towards(const std::string& there, std::uint16_t por
   return std::string(text.data());
 }
 
-// The gang's own, as a server with several machines gives it. Else one that others can guess: on one host
-// they are kept out as other users, and a network has to be trusted, as torchrun wants it, too.
+// The gang's own, as a server gives it. Else one that others can guess: on one host they are kept out as
+// other users, and a network has to be trusted, as torchrun wants it, too.
 std::string secret_of(const Place::Variables& variables) {
   const auto given = text_of(variables, "PACELINE_GANG_SECRET");
   if (!given.empty()) return given;
   const auto shared = text_of(variables, "TORCHELASTIC_RUN_ID") + text_of(variables, "MASTER_ADDR");
   const auto digest = proof("gang", std::as_bytes(std::span(shared)));
   return {reinterpret_cast<const char*>(digest.data()), digest.size()};
+}
+
+// Who can guess where ranks of one host meet can be there before them. So where the gang has a secret, the
+// name is drawn from it anew for each generation: those of before can be read in /proc/net/unix.
+std::string meeting_name(const Place::Variables& variables, const Place& place) {
+  const auto known = text_of(variables, "TORCHELASTIC_RUN_ID") + "-" + place.venue.address + "-" +
+                     std::to_string(place.venue.port);
+  if (text_of(variables, "PACELINE_GANG_SECRET").empty()) return "paceline-" + known;
+  const auto drawn = known + "-" + std::to_string(place.generation);
+  return "paceline-" + hex(proof(place.secret, std::as_bytes(std::span(drawn))));
 }
 
 }  // namespace
@@ -123,8 +133,7 @@ Outcome<Place> Place::read(const Variables& variables) {
   if (!address) return fail(std::move(address.error()));
   place.venue.address = *address;
   if (near) {
-    place.venue.name = "paceline-" + text_of(variables, "TORCHELASTIC_RUN_ID") + "-" + *address +
-                       "-" + std::to_string(place.venue.port);
+    place.venue.name = meeting_name(variables, place);
     return place;
   }
   if (text_of(variables, "TORCHELASTIC_USE_AGENT_STORE") == "True")

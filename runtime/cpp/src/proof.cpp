@@ -63,6 +63,14 @@ bool equal(const Digest& a, const Digest& b) {
   return differs == 0;
 }
 
+std::string hex(std::span<const std::byte> bytes) {
+  std::string text;
+  for (const std::byte each : bytes)
+    for (const int shift : {4, 0})
+      text += "0123456789abcdef"[(std::to_integer<unsigned>(each) >> shift) & 15U];
+  return text;
+}
+
 bool fill_with_chance(std::span<std::byte> bytes) {
   while (!bytes.empty()) {
     const auto count = ::getrandom(bytes.data(), bytes.size(), 0);

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace paceline::runtime {
@@ -15,6 +16,8 @@ using Digest = std::array<std::byte, 32>;
 Digest proof(std::string_view secret, std::span<const std::byte> bytes);
 // Takes as long whatever differs.
 bool equal(const Digest& a, const Digest& b);
+// Two small digits for each byte.
+std::string hex(std::span<const std::byte> bytes);
 // Fresh bytes that nobody can guess. False: the system gave none.
 bool fill_with_chance(std::span<std::byte> bytes);
 

@@ -1,9 +1,12 @@
 // What happens beside a training: a signal, and what the worker socket says.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <array>
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
@@ -211,7 +214,17 @@ std::string place_in(int generation, int rank, int size) {
          kSecret + R"(", "TORCHELASTIC_RUN_ID": "next-)" + std::to_string(::getpid()) +
          R"(", "PACELINE_GENERATION": ")" + std::to_string(generation) + "\"}}";
 }
-std::string venue() { return "paceline-next-" + std::to_string(::getpid()) + "-127.0.0.1-1"; }
+// Where the fourth generation meets.
+std::string venue() {
+  const auto known = "next-" + std::to_string(::getpid()) + "-127.0.0.1-1-4";
+  std::array<unsigned char, 32> digest;
+  HMAC(EVP_sha256(), kSecret.data(), static_cast<int>(kSecret.size()),
+       reinterpret_cast<const unsigned char*>(known.data()), known.size(), digest.data(), nullptr);
+  std::string name = "paceline-";
+  for (const unsigned byte : digest)
+    for (const int shift : {4, 0}) name += "0123456789abcdef"[(byte >> shift) & 15U];
+  return name;
+}
 
 bool somebody_listens_at(const std::string& name) {
   sockaddr_un address{};

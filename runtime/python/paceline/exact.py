@@ -13,7 +13,7 @@ import torch
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from paceline.errors import GroupError, PacelineError
-from paceline.gradients import RAN_AGAIN, trained, whole_count
+from paceline.gradients import RAN_AGAIN, trained, weighed, whole_count
 
 
 class InTurn:
@@ -133,7 +133,7 @@ class ExactGradients:
             flat = [each.new_zeros(size) if each.grad is None else each.grad.detach().reshape(-1)
                     for each, size in zip(self._parameters, self._sizes)]
             whole = torch.cat([each.to(flat[0].device) for each in flat]).cpu()
-            self._sum.add(torch.cat([whole * self._weight, has]))
+            self._sum.add(torch.cat([weighed(whole, self._weight), has]))
         for parameter in self._parameters:
             parameter.grad = None
         for norm in self._norms:

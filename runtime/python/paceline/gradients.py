@@ -131,7 +131,7 @@ class Gradients:
         self._pieces.dirty = True
         if not self._pieces.last:
             self._when_over(self._set_aside)
-        return gradient if self._weight == 1.0 else gradient * self._weight
+        return gradient if self._weight == 1.0 else weighed(gradient, self._weight)
 
     def _when_over(self, act):
         if not self._backward:
@@ -171,6 +171,11 @@ def whole_count(group, count):
     return whole.item()
 
 
+def weighed(gradient, weight):
+    """What counts for nothing is left out, whatever comes out of it: the mean of no tokens is NaN."""
+    return gradient * weight if weight else torch.zeros_like(gradient)
+
+
 def trained(model):
     """The parameters whose gradients travel."""
     return [each for each in model.parameters() if each.requires_grad]
@@ -206,7 +211,9 @@ class _Bucket(Bucket):
                 part.zero_()
         there = [(part, each.reshape(-1)) for part, each in zip(self._parts, gradients) if each is not None]
         copy_all([part for part, _ in there], [each for _, each in there])
-        if self.weight != 1.0:
+        if self.weight == 0:  # as in weighed()
+            self.flat.tensor[:-len(self.parameters)].zero_()
+        elif self.weight != 1.0:
             self.flat.tensor[:-len(self.parameters)].mul_(self.weight)
         if self.measures:
             self.square = _square(self.flat.tensor[:-len(self.parameters)])

@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import hashlib
+import hmac
 import socket
 from concurrent.futures import ThreadPoolExecutor, wait
 
@@ -44,13 +45,21 @@ class Place:
             if self.environment.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
                 group.connect(self._meet_in_store(group.endpoint, address))
             else:
-                run = self.environment.get("TORCHELASTIC_RUN_ID", "")
-                name = f"paceline-{run}-{address}-{self.port}" if self.near else None
+                name = self.meeting_name(address) if self.near else None
                 _meet(group, called_off, name, address, self.port)
         except BaseException:
             group.close()
             raise
         return group
+
+    def meeting_name(self, address):
+        """Of the socket at which ranks of one host meet. Who can guess it can be there before them. So where the gang has
+        a secret, it is drawn from it anew for each generation: those of before can be read in /proc/net/unix."""
+        known = f"{self.environment.get('TORCHELASTIC_RUN_ID', '')}-{address}-{self.port}"
+        if not self.environment.get("PACELINE_GANG_SECRET"):
+            return f"paceline-{known}"
+        drawn = hmac.new(self._secret(), f"{known}-{self.generation}".encode(), hashlib.sha256)
+        return f"paceline-{drawn.hexdigest()}"
 
     def _meet_in_store(self, endpoint, address):
         from torch.distributed import PrefixStore, TCPStore

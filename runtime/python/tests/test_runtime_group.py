@@ -4,6 +4,7 @@ import array
 import contextlib
 import os
 import signal
+import subprocess
 import threading
 import time
 import unittest
@@ -156,6 +157,37 @@ class MeetingTest(unittest.TestCase):
         """Of one of two ranks; the other one never comes."""
         return Place({"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1",
                       "MASTER_PORT": str(support.free_port())})
+
+    # As of libpaceline, which has the same numbers in place_test.cpp.
+    def test_where_ranks_of_one_host_meet_is_guessed_by_nobody(self):
+        def name(**more):
+            return Place({"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500",
+                          "TORCHELASTIC_RUN_ID": "paceline-7", "PACELINE_GENERATION": "9",
+                          "PACELINE_GANG_SECRET": "sixteen bytes ...", **more}).meeting_name("127.0.0.1")
+
+        self.assertEqual(name(), "paceline-11bd2a46ca84e42d5809e78ce69200390fe6d2f538e8e6e6d02c308cc7daf53c")
+        self.assertEqual(name(), name(RANK="0"))
+        self.assertNotEqual(name(), name(PACELINE_GANG_SECRET="sixteen others .."))
+        self.assertNotEqual(name(), name(PACELINE_GENERATION="10"))
+        self.assertEqual(name(PACELINE_GANG_SECRET=""), "paceline-paceline-7-127.0.0.1-29500")
+
+    def test_a_gang_may_mix_libpaceline_and_the_package(self):
+        other = """
+import ctypes, sys
+from paceline.library import Error, library
+error, join = Error(), ctypes.CDLL(sys.argv[1]).paceline_group_join
+join.restype, join.argtypes = ctypes.c_void_p, [ctypes.c_uint64, ctypes.c_void_p, ctypes.POINTER(Error)]
+group = join(30000, None, ctypes.byref(error))
+sys.exit(library().barrier(group, ctypes.byref(error)) if group else error.message.decode())
+"""
+        its = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(support.free_port()),
+               "TORCHELASTIC_RUN_ID": f"mixed-{os.getpid()}", "PACELINE_GENERATION": "3",
+               "PACELINE_GANG_SECRET": support.SECRET.decode()}
+        rank = subprocess.Popen([support.PYTHON, "-c", other, str(support.PACKAGE / "libpaceline.so.0")],
+                                env={**os.environ, **its, "RANK": "1", "PYTHONPATH": str(support.PACKAGE)})
+        with Place(its).group(30.0) as group:
+            group.barrier()
+            self.assertEqual(rank.wait(30), 0)
 
     def test_a_meeting_is_called_off(self):
         for rank in (0, 1):

@@ -174,6 +174,12 @@ class TrainingTest(unittest.TestCase):
         for each in results(self.train(4, batch=3, samples=10)):
             self.assert_close(each["weights"], alone["weights"])
 
+    def test_what_comes_out_of_a_piece_that_counts_nothing_is_left_out(self):
+        alone, = results(self.train(1, weights=True, batch=6))
+        for size, asked in ((2, {}), (2, {"max_local": 1}), (1, {"max_local": 1}), (2, {"micro": 1, "exact": True})):
+            for each in results(self.train(size, weights="unclamped", batch=6, **asked)):
+                self.assert_close(each["weights"], alone["weights"])
+
     def test_what_pieces_count_may_be_said(self):
         for exact in ({}, {"micro": 5, "exact": True}):
             alone, = results(self.train(1, weights=True, **exact))

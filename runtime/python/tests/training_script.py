@@ -230,8 +230,9 @@ for epoch in job.epochs(ASKED["epochs"]):
         loss = F.cross_entropy(net(x), y)
         if ASKED["weights"]:
             counts = (indices % 3).float()
-            loss = (F.cross_entropy(net(x), y, reduction="none") * counts).sum() / counts.sum().clamp(min=1)
-            if ASKED["weights"] is True or job.rank == 0:
+            of = counts.sum() if ASKED["weights"] == "unclamped" else counts.sum().clamp(min=1)
+            loss = (F.cross_entropy(net(x), y, reduction="none") * counts).sum() / of
+            if ASKED["weights"] != "on rank 0" or job.rank == 0:
                 job.weight(counts.sum())
         (loss * scaler.factor if ASKED["scaler"] else loss).backward()
         if ASKED["twice"]:

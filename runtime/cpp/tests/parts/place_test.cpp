@@ -49,6 +49,20 @@ TEST(Place, OnOneHostIsANameThatTheGangAloneHas) {
   EXPECT_EQ(found->address, "");
 }
 
+// As of the package, which has the same numbers in its tests: ranks of one gang may use either.
+TEST(Place, OnOneHostIsANameThatNobodyGuessesWhereTheGangHasASecret) {
+  const auto name = [](const Environment& more) {
+    const Environment drawn{{"PACELINE_GENERATION", "9"},
+                            {"PACELINE_GANG_SECRET", "sixteen bytes ..."}};
+    return place(with(with(kSecondOfTwo, drawn), more))->venue.name;
+  };
+  EXPECT_EQ(name({}), "paceline-11bd2a46ca84e42d5809e78ce69200390fe6d2f538e8e6e6d02c308cc7daf53c");
+  EXPECT_EQ(name({}), name({{"RANK", "0"}, {"LOCAL_RANK", "0"}}));
+  EXPECT_NE(name({}), name({{"PACELINE_GANG_SECRET", "sixteen others .."}}));
+  EXPECT_NE(name({}), name({{"PACELINE_GENERATION", "10"}})) << "the last one was read by others";
+  EXPECT_EQ(name({{"PACELINE_GANG_SECRET", ""}}), "paceline-paceline-7-127.0.0.1-29500");
+}
+
 TEST(Place, OnSeveralHostsIsAnAddress) {
   const auto found =
       place(with(kSecondOfTwo, {{"LOCAL_WORLD_SIZE", "1"}, {"MASTER_ADDR", "localhost"}}));

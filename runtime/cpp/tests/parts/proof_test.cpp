@@ -8,16 +8,6 @@
 namespace paceline::runtime {
 namespace {
 
-std::string hex(const Digest& digest) {
-  std::string text;
-  for (const std::byte each : digest) {
-    constexpr char kDigits[] = "0123456789abcdef";
-    text += kDigits[std::to_integer<unsigned>(each) >> 4];
-    text += kDigits[std::to_integer<unsigned>(each) & 15U];
-  }
-  return text;
-}
-
 std::string of(const std::string& key, const std::string& text) {
   return hex(proof(key, std::as_bytes(std::span(text))));
 }
