@@ -29,6 +29,30 @@ bool set_file_user(uid_t uid, gid_t group) {
          static_cast<uid_t>(::setfsuid(static_cast<uid_t>(-1))) == uid;
 }
 
+using Capabilities = std::array<__user_cap_data_struct, 2>;
+
+// Of this thread.
+bool read_capabilities(Capabilities& held) {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  return ::syscall(SYS_capget, &header, held.data()) == 0;
+}
+
+bool set_capabilities(const Capabilities& wanted) {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  return ::syscall(SYS_capset, &header, wanted.data()) == 0;
+}
+
+// setfsuid() leaves those that are not about files, and links in /proc are followed by way of one.
+bool drop_effective(Capabilities held) {
+  for (auto& each : held) each.effective = 0;
+  return set_capabilities(held);
+}
+
+tl::unexpected<Error> not_taken_on(const UserRights& rights) {
+  return fail(ErrorCode::forbidden,
+              fmt::format("The rights of user {} can't be taken on.", rights.uid));
+}
+
 }  // namespace
 
 UserRights UserRights::of(std::uint32_t uid) {
@@ -53,17 +77,23 @@ Result<AsUser> AsUser::begin(const UserRights& rights) {
   as.groups_.resize(kGroupsMax);
   const int groups = ::getgroups(kGroupsMax, as.groups_.data());
   as.groups_.resize(static_cast<std::size_t>(std::max(0, groups)));
+  if (!read_capabilities(as.capabilities_)) return not_taken_on(rights);
   as.changed_ = true;
-  if (set_groups(rights.groups) && set_file_user(rights.uid, rights.group)) return as;
-  return fail(ErrorCode::forbidden,
-              fmt::format("The rights of user {} can't be taken on.", rights.uid));
+  if (set_groups(rights.groups) && set_file_user(rights.uid, rights.group) &&
+      drop_effective(as.capabilities_))
+    return as;
+  return not_taken_on(rights);
 }
 
 AsUser::AsUser(AsUser&& other) noexcept
-    : changed_(std::exchange(other.changed_, false)), groups_(std::move(other.groups_)) {}
+    : changed_(std::exchange(other.changed_, false)),
+      groups_(std::move(other.groups_)),
+      capabilities_(other.capabilities_) {}
 
 AsUser::~AsUser() {
   if (!changed_) return;
+  set_capabilities(
+      capabilities_);  // the rest needs them; what setfsuid() took away comes back with it
   set_file_user(0, 0);
   set_groups(groups_);
 }

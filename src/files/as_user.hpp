@@ -6,8 +6,10 @@
 //   …                                // until the end of the scope
 #pragma once
 
+#include <linux/capability.h>
 #include <sys/types.h>
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -38,6 +40,7 @@ class AsUser {
 
   bool changed_ = false;
   std::vector<gid_t> groups_;  // before
+  std::array<__user_cap_data_struct, 2> capabilities_{};
 };
 
 }  // namespace paceline

@@ -3,11 +3,15 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <string>
 #include <thread>
 
 #include "files/fd.hpp"
@@ -47,6 +51,46 @@ TEST_F(AsUserTest, WhatTheUserMayNotReadIsNotReadForThem) {
   struct stat made {};
   ASSERT_EQ(::stat((folder_.path() / "own/file").c_str(), &made), 0);
   EXPECT_EQ(made.st_uid, kSomebody);
+}
+
+// A process of root's that stands in a directory, and is gone with the test.
+class Standing {
+ public:
+  explicit Standing(const std::filesystem::path& directory) : pid_(::fork()) {
+    if (pid_ != 0) return;
+    if (::chdir(directory.c_str()) == 0) ::pause();
+    ::_exit(1);
+  }
+  ~Standing() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  Standing(const Standing&) = delete;
+  Standing& operator=(const Standing&) = delete;
+  [[nodiscard]] std::string cwd() const { return "/proc/" + std::to_string(pid_) + "/cwd"; }
+
+ private:
+  pid_t pid_;
+};
+
+TEST_F(AsUserTest, LinksOfRootsProcessesLeadNowhere) {
+  const auto inner = folder_.path() / "closed/inner";
+  std::filesystem::create_directories(inner);
+  std::ofstream(inner / "file") << "root's";
+  ::chmod(inner.parent_path().c_str(), 0700);
+  const Standing process(inner);
+  const auto opened = [path = process.cwd() + "/file"] {
+    errno = 0;
+    return static_cast<bool>(UniqueFd(::open(path.c_str(), O_RDONLY)));
+  };
+  while (std::filesystem::read_symlink(process.cwd()) != inner) std::this_thread::yield();
+  {
+    const auto as = AsUser::begin(UserRights::of(kSomebody));
+    ASSERT_TRUE(as);
+    EXPECT_FALSE(opened());
+    EXPECT_EQ(errno, EACCES);
+  }
+  EXPECT_TRUE(opened()) << "afterwards all is as before";
 }
 
 TEST_F(AsUserTest, AThreadThatIsBegunThenHasThemToo) {

@@ -18,6 +18,7 @@
 #include <cstring>
 
 #include "base/check.hpp"
+#include "files/keyring.hpp"
 #include "notify/notify.hpp"
 
 namespace paceline {
@@ -91,8 +92,9 @@ struct Child {
     if (::dup2(moved.at(i), static_cast<int>(i)) < 0) ::_exit(127);
   ::close_range(kPayload + 1, ~0U, 0);
   const Rights* rights = child.rights;
-  if (rights != nullptr && (::setgroups(rights->groups.size(), rights->groups.data()) != 0 ||
-                            ::setgid(rights->gid) != 0 || ::setuid(rights->uid) != 0))
+  if (rights != nullptr &&
+      (!leave_session_keyring() || ::setgroups(rights->groups.size(), rights->groups.data()) != 0 ||
+       ::setgid(rights->gid) != 0 || ::setuid(rights->uid) != 0))
     ::_exit(127);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);

@@ -24,6 +24,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kShips = "ships", kFiles = "files", kParts = "parts";
+// A file that was given away is its user's, whose lease on it keeps nobody waiting.
+constexpr int kReadFlags = O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC;
 constexpr int kPartFlags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC;
 
 tl::unexpected<Error> not_kept(std::string_view what, int reason) {
@@ -369,10 +371,15 @@ std::uint64_t ShipStore::bytes(std::uint32_t uid) { return user(uid).bytes; }
 Result<UniqueFd> open_ship_file(const fs::path& store, std::uint32_t uid,
                                 const std::string& digest) {
   for (const auto kind : {kFiles, kShips}) {
+    if (!is_ship_name(digest)) break;
     const auto path = folder_of(store, uid, kind) / digest;
-    UniqueFd fd(is_ship_name(digest) ? ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
-                                     : -1);
+    UniqueFd fd(::open(path.c_str(), kReadFlags));
     if (fd) return fd;
+    if (errno == EWOULDBLOCK)
+      return fail(ErrorCode::conflict,
+                  "A process holds a lease (fcntl F_SETLEASE) on a file of the shipped directory.",
+                  "", Retry::may_help);
+    if (errno != ENOENT && errno != ELOOP) return not_kept("read", errno);
   }
   return fail(ErrorCode::not_found, "A file of the shipped directory is not there any more.",
               "Submit the job again.");

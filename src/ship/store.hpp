@@ -114,13 +114,13 @@ struct ShipBytes {
 };
 
 // At most `max` bytes of a file in a store's directory from there on; the manifest of a ship goes by the
-// ship's name. Errors: not_found, storage.
+// ship's name. Errors: not_found, conflict, storage.
 Result<ShipBytes> read_ship_bytes(const std::filesystem::path& store, std::uint32_t uid,
                                   const std::string& digest, std::uint64_t from, std::size_t max);
 // Where a file lies in a store's directory.
 std::filesystem::path ship_file_path(const std::filesystem::path& store, std::uint32_t uid,
                                      const std::string& digest);
-// Errors: not_found: it isn't there.
+// Errors: not_found: it isn't there; conflict: its user has a lease on it.
 Result<UniqueFd> open_ship_file(const std::filesystem::path& store, std::uint32_t uid,
                                 const std::string& digest);
 // The manifest, whole and checked against its name. Errors: not_found; data.

@@ -114,6 +114,20 @@ class MachineTest(SharedBox):
         told = self.get(OWNER, f"/v1/jobs/{job}")
         self.assertEqual((told["state"], told["generation"]), ("COMPLETED", 1))
 
+    def secrets(self):
+        """Of the ranks of a gang of two."""
+        job = self.submit(OWNER, {"workers": 2}, ["sh", "-c", "echo \"secret $PACELINE_GANG_SECRET.\""])
+        self.until(lambda: self.get(0, f"/v1/jobs/{job}")["ended_at"], "it doesn't end")
+        return re.findall(r"secret (\w*)\.", self.ask(OWNER, "GET", f"/v1/jobs/{job}/logs")[1])
+
+    def test_a_gang_of_one_machine_has_a_secret_from_which_the_name_where_it_meets_is_drawn(self):
+        one, other = self.secrets(), self.secrets()
+        for each in (one, other):
+            self.assertEqual((len(each), len(set(each)), len(each[0])), (2, 1, 64), each)
+        self.assertNotEqual(one, other)
+        for file in self.box.directory.glob("paceline.db*"):
+            self.assertNotIn(one[0].encode(), file.read_bytes(), file)
+
     def test_a_token_is_of_one_worker(self):
         mine, my_file = self.run_one(OWNER)
         other, other_file = self.run_one(OTHER)

@@ -13,7 +13,7 @@ CheckpointWatch::CheckpointWatch(std::int64_t started_us, std::int64_t newest_ns
     : newest_ns_(std::max(newest_ns, started_us * 1'000 - kClockGrainNs)) {}
 
 std::optional<std::string> CheckpointWatch::look(const std::vector<CheckpointMatch>& matches,
-                                                 bool final) {
+                                                 bool all_written) {
   const CheckpointMatch* best = nullptr;
   std::map<std::string, CheckpointMatch> now;
   for (const CheckpointMatch& match : matches) {
@@ -23,7 +23,7 @@ std::optional<std::string> CheckpointWatch::look(const std::vector<CheckpointMat
                       before->second.modified_ns == match.modified_ns;
     const bool newer = best == nullptr || match.modified_ns > best->modified_ns ||
                        (match.modified_ns == best->modified_ns && match.path > best->path);
-    if ((same || match.renamed || final) && newer) best = &match;
+    if ((same || match.renamed || all_written) && newer) best = &match;
     now.emplace(match.path, match);
   }
   last_ = std::move(now);

@@ -1,6 +1,7 @@
 // A script that knows nothing of Paceline acknowledges a checkpoint by writing one: with
 // `checkpoint: GLOB` a new complete match counts. Complete is what was renamed into place,
-// what has not changed between two looks, and all that is there once nobody is left to write.
+// what has not changed between two looks, and all that is there once its worker has ended by itself:
+// one that was killed may have been in the middle of writing it.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +21,9 @@ class CheckpointWatch {
   // counts.
   CheckpointWatch(std::int64_t started_us, std::int64_t newest_ns);
 
-  // The newest match that is complete and newer than the last one. `final`: nobody is left to
-  // write, so all matches are complete.
-  std::optional<std::string> look(const std::vector<CheckpointMatch>& matches, bool final);
+  // The newest match that is complete and newer than the last one. `all_written`: the worker ended
+  // by itself, so all matches are complete.
+  std::optional<std::string> look(const std::vector<CheckpointMatch>& matches, bool all_written);
   // When the last one that counted was written.
   [[nodiscard]] std::int64_t newest_ns() const { return newest_ns_; }
 

@@ -54,9 +54,15 @@ TEST(CheckpointWatch, WhatWasThereBeforeTheWorkerDoesNotCount) {
   EXPECT_FALSE(adopted.look({match("/seen", 1, 15)}, true));
 }
 
-TEST(CheckpointWatch, AtTheEndEveryMatchIsComplete) {
+TEST(CheckpointWatch, OfAWorkerThatEndedByItselfEveryMatchIsComplete) {
   CheckpointWatch watch(10'000'000, 0);
   EXPECT_EQ(watch.look({match("/a", 1, 11)}, true), "/a");
+}
+
+TEST(CheckpointWatch, OfAWorkerThatWasKilledTheLastWholeMatchCounts) {
+  CheckpointWatch watch(10'000'000, 0);
+  EXPECT_FALSE(watch.look({match("/whole", 9, 11), match("/half", 2, 12)}, false));
+  EXPECT_EQ(watch.look({match("/whole", 9, 11), match("/half", 5, 13)}, false), "/whole");
 }
 
 }  // namespace

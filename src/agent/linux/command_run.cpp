@@ -8,29 +8,52 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include "agent/linux/process.hpp"
 #include "agent/linux/signals.hpp"
 #include "agent/linux/spawn.hpp"
+#include "files/keyring.hpp"
 
 namespace paceline::agent {
 namespace {
 
 constexpr auto kLookEvery = std::chrono::milliseconds{50};
 
+std::vector<char*> c_strings(std::vector<std::string>& texts) {
+  std::vector<char*> all;
+  for (auto& each : texts) all.push_back(each.data());
+  all.push_back(nullptr);
+  return all;
+}
+
 // 0, or errno.
-int spawn(std::vector<std::string> command, int output, pid_t& child) {
+int spawn(std::vector<std::string> command, char* const* environment, int output, pid_t& child) {
   const SpawnAttributes attributes;
   SpawnActions actions;
   ::posix_spawn_file_actions_addopen(&actions.value, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_adddup2(&actions.value, output, STDOUT_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions.value, output, STDERR_FILENO);
-  std::vector<char*> arguments;
-  for (auto& each : command) arguments.push_back(each.data());
-  arguments.push_back(nullptr);
+  const auto arguments = c_strings(command);
   return ::posix_spawnp(&child, arguments.front(), &actions.value, &attributes.value,
-                        arguments.data(), ::environ);
+                        arguments.data(), environment);
+}
+
+// Keys are a thread's: one of its own leaves them, and ends.
+int spawn_apart(const std::vector<std::string>& command, std::vector<std::string> environment,
+                int output, pid_t& child) {
+  int error = EAGAIN;
+  try {
+    std::thread([&] {
+      error = leave_session_keyring() ? spawn(command, c_strings(environment).data(), output, child)
+                                      : errno;
+    }).join();
+  } catch (const std::system_error& none) {
+    return none.code().value();
+  }
+  return error;
 }
 
 }  // namespace
@@ -52,7 +75,10 @@ int CommandRun::start(const std::vector<std::string>& command, Options options,
   UniqueFd reading(ends[0]);
   const UniqueFd writing(ends[1]);
   ::fcntl(reading.get(), F_SETFL, O_NONBLOCK);
-  if (const int error = spawn(command, writing.get(), pid_); error != 0) {
+  const int error = options.environment
+                        ? spawn_apart(command, *options.environment, writing.get(), pid_)
+                        : spawn(command, ::environ, writing.get(), pid_);
+  if (error != 0) {
     pid_ = 0;
     return error;
   }

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,9 @@ class CommandRun {
   struct Options {
     std::chrono::milliseconds patience;
     std::size_t output_max = 16384;  // bytes; what it says beyond them is read and dropped
+    // Its variables ("NAME=value"), where they are not the agent's: another user may look into it. Then
+    // it has no keys of the agent's session, either.
+    std::optional<std::vector<std::string>> environment = {};
     // Called where it is killed for taking too long; it may not be killable before its file system
     // answers.
     std::function<void()> late = {};

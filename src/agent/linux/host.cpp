@@ -33,6 +33,7 @@
 #include "agent/linux/marks.hpp"
 #include "agent/linux/nursery.hpp"
 #include "agent/linux/ports.hpp"
+#include "agent/linux/remove_tree.hpp"
 #include "agent/linux/segments.hpp"
 #include "agent/linux/set_aside.hpp"
 #include "agent/linux/shm.hpp"
@@ -58,6 +59,8 @@ constexpr auto kLogInterval = std::chrono::seconds{5};
 constexpr auto kJobLogInterval = std::chrono::milliseconds{250};
 constexpr auto kSegmentsInterval = std::chrono::milliseconds{500};
 constexpr auto kTidyInterval = std::chrono::seconds{1};
+constexpr auto kLeavingPatience = std::chrono::milliseconds{500};
+constexpr std::uint64_t kLeavingSteps = 20'000;
 constexpr std::size_t kTickBytes = 8 << 20;  // read of all logs together
 constexpr auto kFlushWait = std::chrono::milliseconds{2};
 // Less is kept for what runs: ends, reports, the journal.
@@ -389,14 +392,15 @@ bool LinuxHost::Impl::has_worker(const GangKey& gang,
   return false;
 }
 
-// The chores of an agent that leaves may never be done.
+// The chores of an agent that leaves may never be done. What is too much for now is left to the next.
 void LinuxHost::Impl::leave_memory() {
   if (!loaded) return;
   for (const GangKey& gang : memory.known().value_or(std::vector<GangKey>{}))
     if (!has_worker(gang, [](const SupervisedWorker& worker) { return !worker.is_gone(); }))
       memory.forget(gang);
+  const auto until = std::chrono::steady_clock::now() + kLeavingPatience;
   for (const std::string& directory : memory.forgotten().value_or(std::vector<std::string>{}))
-    empty_memory(directory);
+    if (std::chrono::steady_clock::now() < until) remove_tree(directory, kLeavingSteps);
 }
 
 // What an agent that was killed while it forgot a worker left of it.
@@ -937,7 +941,7 @@ void LinuxHost::Impl::tidy_memory() {
   if (known && left && left->empty()) return;
   if (left && !left->empty() && !emptying->exchange(true))
     chores.add([directories = std::move(*left), busy = emptying] {
-      for (const std::string& directory : directories) empty_memory(directory);
+      for (const std::string& directory : directories) remove_tree(directory);
       *busy = false;
     });
   tidy_timer.after(kTidyInterval, [this] { tidy_memory(); });

@@ -1386,6 +1386,22 @@ TEST_F(HostTest, AReportReadAgainAfterARestartHasItsNumberAgain) {
   EXPECT_EQ(second.seen<WorkerReport>()[0].report, first.seen<WorkerReport>()[0].report);
 }
 
+TEST_F(HostTest, TellsWhereACheckpointIsInADirectoryThatTravelled) {
+  TestHost host(directory_.path());
+  const std::string here = directory_ / "jobs/1-a";
+  ASSERT_TRUE(make_directories(here, 0700));
+  WorkerLaunch launch = shell_worker(key(1),
+                                     "for path in a.pt src/../b.pt /c.pt ../d.pt; do echo '"
+                                     R"({"paceline": {"checkpoint": ")" +
+                                         here + R"(/'$path'"}}'; done)");
+  launch.launch.directory = here;
+  host.start(launch);
+  host.gone(key(1));
+  std::vector<std::string> inside;
+  for (const CheckpointSeen& seen : host.seen<CheckpointSeen>()) inside.push_back(seen.inside);
+  EXPECT_EQ(inside, (std::vector<std::string>{"a.pt", "b.pt", "c.pt", ""}));
+}
+
 TEST_F(HostTest, ACheckpointFileIsAcknowledgedAndTheLastOneBeforeTheEnd) {
   TestHost host(directory_.path());
   WorkerLaunch launch = shell_worker(key(1), "echo 1 > a.pt; read x < go; echo 2 > b.pt");
@@ -1399,6 +1415,18 @@ TEST_F(HostTest, ACheckpointFileIsAcknowledgedAndTheLastOneBeforeTheEnd) {
   host.gone(key(1));
   ASSERT_EQ(host.seen<CheckpointSeen>().size(), 2U);
   EXPECT_EQ(host.seen<CheckpointSeen>()[1].path, directory_ / "b.pt");
+}
+
+TEST_F(HostTest, ACheckpointFileWhoseWriterIsKilledIsNotAcknowledged) {
+  TestHost host(directory_.path());
+  WorkerLaunch launch = shell_worker(key(1), "while :; do echo more >> a.pt; done");
+  launch.launch.directory = directory_.path();
+  launch.checkpoint_glob = "*.pt";
+  host.start(launch);
+  ASSERT_TRUE(host.until([&] { return exists(directory_ / "a.pt"); }));
+  host->perform(Kill{key(1)});
+  EXPECT_EQ(host.gone(key(1)).signal, SIGKILL);
+  EXPECT_TRUE(host.seen<CheckpointSeen>().empty());
 }
 
 TEST_F(HostTest, APatternWithoutEndHoldsUpNobodyAndItsOwnerIsTold) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <mutex>
@@ -15,6 +16,7 @@
 
 #include "agent/linux/files.hpp"
 #include "agent/linux/laid_checkpoint.hpp"
+#include "agent/linux/remove_tree.hpp"
 #include "base/number.hpp"
 #include "files/as_user.hpp"
 #include "files/random_name.hpp"
@@ -25,6 +27,8 @@ namespace {
 using Steady = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kMakingsEvery{20};
+constexpr std::chrono::milliseconds kRemovalsEvery{100};
+constexpr int kRemovalCalls = 16;
 constexpr std::chrono::seconds kAgainAfter{2};
 constexpr std::size_t kShownDigits = 16;
 constexpr DiskSpace kRoomBeside{64U << 20, 1'024};
@@ -53,9 +57,20 @@ std::vector<std::string> set_aside(const std::string& folder, JobId job) {
   return paths;
 }
 
-void remove_all(const std::vector<std::string>& paths) {
-  std::error_code ignored;
-  for (const std::string& path : paths) std::filesystem::remove_all(path, ignored);
+std::uint32_t uid_of(const std::string& path) {
+  struct stat info {};
+  return ::lstat(path.c_str(), &info) == 0 ? info.st_uid : 0;
+}
+
+// With the rights of its user, who may have moved there what is somebody else's.
+Removal remove_one(const std::string& path) {
+  {
+    const auto as = AsUser::begin(UserRights::of(uid_of(path)));
+    if (!as) return Removal::stuck;
+    if (const Removal emptied = empty_tree(path); emptied != Removal::done) return emptied;
+  }
+  if (::rmdir(path.c_str()) == 0 || errno == ENOENT) return Removal::done;
+  return errno == ENOTEMPTY ? Removal::more : Removal::stuck;
 }
 
 // The name service may take its time.
@@ -72,19 +87,17 @@ std::optional<Unpacking::Owner> owner_of(const WorkerLaunch& launch) {
 Result<void> unpack_for(const WorkerLaunch& launch, const std::string& store, const std::string& to,
                         const std::set<std::string>& fresh) {
   if (is_directory_of(to, launch.uid)) return {};
-  std::error_code ignored;
-  std::filesystem::remove_all(to, ignored);
+  remove_one(to);
   return unpack_ship({store, launch.uid, launch.launch.shipped.ship, to, owner_of(launch), fresh});
 }
 
 // By way of a directory beside those of jobs: root unpacks, and the user moves.
 Result<void> lay_for(const WorkerLaunch& launch, const std::string& store, const Arrived& to,
                      const std::string& aside, const std::set<std::string>& fresh) {
-  std::error_code ignored;
-  std::filesystem::remove_all(aside, ignored);
+  remove_one(aside);
   auto laid = unpack_ship({store, launch.uid, launch.copy->ship, aside, owner_of(launch), fresh});
   if (laid) laid = lay_checkpoint({aside, to.checkpoint, launch.uid});
-  std::filesystem::remove_all(aside, ignored);
+  remove_one(aside);
   return laid;
 }
 
@@ -134,12 +147,29 @@ struct JobDirectories::Making {
   }
 };
 
+// Of what no job needs any more.
+struct JobDirectories::Removals {
+  std::mutex mutex;
+  std::set<std::string> begun;     // and not over
+  std::vector<std::string> again;  // of these: a part is left
+
+  void take(const std::string& path, Removal outcome) {
+    const std::lock_guard held(mutex);
+    if (outcome == Removal::more)
+      again.push_back(path);
+    else
+      begun.erase(path);
+  }
+};
+
 JobDirectories::JobDirectories(boost::asio::io_context& io, std::string directory, std::string node,
                                ShipSource source)
     : directory_(std::move(directory) + "/jobs"),
       node_(std::move(node)),
       source_(std::move(source)),
-      look_(io) {}
+      look_(io),
+      removals_(std::make_shared<Removals>()),
+      remove_(io) {}
 
 JobDirectories::~JobDirectories() = default;
 
@@ -293,8 +323,25 @@ void JobDirectories::take_outcome(const std::shared_ptr<Making>& making, Result<
 }
 
 void JobDirectories::remove(JobId job) {
-  auto aside = set_aside(directory_, job);
-  if (!aside.empty()) chores_.add([aside = std::move(aside)] { remove_all(aside); });
+  for (const std::string& path : set_aside(directory_, job)) {
+    const std::lock_guard held(removals_->mutex);
+    if (removals_->begun.insert(path).second) begin_removal(path);
+  }
+  go_on_removing();
+}
+
+// What users fill is removed by their own chores, a part at a time.
+void JobDirectories::begin_removal(const std::string& path) {
+  chores_of(uid_of(path)).add([path, removals = removals_] {
+    removals->take(path, remove_one(path));
+  });
+}
+
+void JobDirectories::go_on_removing() {
+  const std::lock_guard held(removals_->mutex);
+  for (const std::string& path : std::exchange(removals_->again, {})) begin_removal(path);
+  if (!removals_->begun.empty() && !remove_.set())
+    remove_.after(kRemovalsEvery, [this] { go_on_removing(); });
 }
 
 std::set<JobId> JobDirectories::jobs() const {
@@ -305,7 +352,8 @@ std::set<JobId> JobDirectories::jobs() const {
 }
 
 void remove_job_directories(const std::string& directory, JobId job) {
-  remove_all(set_aside(directory + "/jobs", job));
+  for (const std::string& path : set_aside(directory + "/jobs", job))
+    for (int i = 0; i < kRemovalCalls && remove_one(path) == Removal::more; ++i) continue;
 }
 
 }  // namespace paceline::agent

@@ -60,13 +60,15 @@ class JobDirectories {
   // the launch, and its uid is that of this machine. Errors: not_found, data: the directory can't be had any
   // more; else the machine or the way to it lacks something, and trying again may help.
   void make(const WorkerLaunch& launch, Made made, std::function<void()> late);
-  // The job is over.
+  // The job is over. What is in its directories goes with the rights of their user, and what those don't
+  // suffice for stays.
   void remove(JobId job);
   // Jobs that have one.
   [[nodiscard]] std::set<JobId> jobs() const;
 
  private:
   struct Making;
+  struct Removals;
 
   [[nodiscard]] std::string path_of(const WorkerLaunch& launch) const;
   [[nodiscard]] std::shared_ptr<Making> new_making(const WorkerLaunch& launch) const;
@@ -75,6 +77,8 @@ class JobDirectories {
   void unpack(const std::shared_ptr<Making>& making);
   static Error lost_error(const Making& making);
   void bring(const std::shared_ptr<Making>& making);
+  void begin_removal(const std::string& path);
+  void go_on_removing();
   void look();
   void look(const std::shared_ptr<Making>& making);
   void take_outcome(const std::shared_ptr<Making>& making, Result<void> outcome);
@@ -83,12 +87,14 @@ class JobDirectories {
   std::string node_;
   ShipSource source_;
   Timer look_;
+  std::shared_ptr<Removals> removals_;  // a chore that hangs may outlive this
+  Timer remove_;
   Chores chores_, restocking_;
   std::map<std::uint32_t, Chores> users_chores_;  // in directories of their own, which may hang
   std::list<std::shared_ptr<Making>> makings_;
 };
 
-// Removes the directories of a job below this machine's directory. Blocks.
+// Removes the directories of a job below this machine's directory, or much of them. Blocks.
 void remove_job_directories(const std::string& directory, JobId job);
 
 }  // namespace paceline::agent

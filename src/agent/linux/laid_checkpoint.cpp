@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "agent/linux/files.hpp"
+#include "agent/linux/remove_tree.hpp"
 #include "files/as_user.hpp"
 #include "files/random_name.hpp"
 #include "ship/pack.hpp"
@@ -30,8 +31,7 @@ bool take_place(const fs::path& from, const fs::path& to) {
   if (::rename(to.c_str(), aside.c_str()) != 0) return false;
   const bool taken = ::rename(from.c_str(), to.c_str()) == 0;
   const int reason = errno;
-  std::error_code ignored;
-  if (taken) fs::remove_all(aside, ignored);
+  if (taken) remove_tree(aside.string());
   errno = reason;
   return taken;
 }
@@ -63,7 +63,7 @@ Result<void> lay_checkpoint(const Laying& laying) {
   fs::copy(from, beside, fs::copy_options::recursive | fs::copy_options::copy_symlinks, error);
   const bool taken = !error && take_place(beside, to);
   const int reason = error ? error.value() : errno;
-  if (!taken) fs::remove_all(beside, error);
+  if (!taken) remove_tree(beside.string());
   return taken ? Result<void>{} : not_laid(laying.path, reason);
 }
 

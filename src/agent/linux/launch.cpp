@@ -4,13 +4,11 @@
 #include <fmt/format.h>
 #include <grp.h>
 #include <linux/close_range.h>
-#include <linux/keyctl.h>
 #include <pwd.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,6 +22,7 @@
 #include "agent/linux/script_changes.hpp"
 #include "agent/linux/shm.hpp"
 #include "agent/wants.hpp"
+#include "files/keyring.hpp"
 #include "files/witnesses.hpp"
 #include "files/write_all.hpp"
 
@@ -46,13 +45,6 @@ void default_signals() {
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-}
-
-// A worker holds no keys of the session that the server was started in. Where the kernel has none,
-// or lets nobody ask, it can't use them either.
-bool leave_session_keyring() {
-  return ::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr) >= 0 || errno == ENOSYS ||
-         errno == EPERM || errno == EACCES;
 }
 
 bool have_groups(const std::vector<gid_t>& groups) {

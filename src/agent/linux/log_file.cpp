@@ -29,6 +29,20 @@ bool ends_in_a_line(int fd, off_t size) {
   return size == 0 || (::pread(fd, &last, 1, size - 1) == 1 && last == '\n');
 }
 
+Error log_error(std::string_view what, int reason) {
+  if (reason != EWOULDBLOCK) return system_error(what, reason);
+  return {ErrorCode::conflict,
+          fmt::format("{}: a process of its owner holds a lease on it (fcntl F_SETLEASE).", what),
+          {},
+          Retry::may_help};
+}
+
+UniqueFd open_log(const std::string& path, int flags) {
+  UniqueFd fd(::open(path.c_str(), flags | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (fd && ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) & ~O_NONBLOCK) != 0) fd.reset();
+  return fd;
+}
+
 std::string log_path(const std::string& server_directory, JobId job, std::int32_t number) {
   return fmt::format("{}/logs/{}/{}", server_directory, job.value, log_name(number));
 }
@@ -42,12 +56,11 @@ Result<std::int64_t> begin_log(const std::string& server_directory, const Worker
                                WallTime now) {
   const std::string path = log_path(server_directory, worker.key.job, worker.key.number);
   const auto failed = [&] {
-    return fail(system_error("The log '" + path + "' can't be written", errno));
+    return fail(log_error("The log '" + path + "' can't be written", errno));
   };
   if (auto made = make_directories(path.substr(0, path.rfind('/')), 0700); !made)
     return fail(made.error());
-  const UniqueFd fd(
-      ::open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  const UniqueFd fd = open_log(path, O_RDWR | O_APPEND | O_CREAT);
   struct stat info {};
   if (!fd || ::fstat(fd.get(), &info) != 0) return failed();
   if (::geteuid() == 0 && info.st_uid != worker.uid &&
@@ -60,7 +73,7 @@ Result<std::int64_t> begin_log(const std::string& server_directory, const Worker
 }
 
 void add_log_note(const std::string& path, std::string_view sentence) {
-  const UniqueFd fd(::open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
+  const UniqueFd fd = open_log(path, O_RDWR | O_APPEND);
   struct stat info {};
   if (!fd || ::fstat(fd.get(), &info) != 0) return;
   const char* before = ends_in_a_line(fd.get(), info.st_size) ? "" : "\n";

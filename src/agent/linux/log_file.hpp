@@ -15,6 +15,7 @@
 
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "files/fd.hpp"
 #include "model/worker.hpp"
 
 namespace paceline::agent {
@@ -28,8 +29,16 @@ std::string utc(WallTime time);
 std::string log_path(const std::string& server_directory, JobId job, std::int32_t number);
 std::string mark_line(const WorkerLaunch& worker, WallTime now);
 
+// Opens a log or a timeline with these flags of open(2); one that it makes has mode 0600. A lease that
+// a process of its owner holds on it keeps nobody waiting: then errno is EWOULDBLOCK. What is opened
+// blocks, as a worker's output should.
+UniqueFd open_log(const std::string& path, int flags);
+// What went wrong with one, in a sentence that begins with `what`. conflict: a lease, which is no want of
+// this machine, so that it holds back that start alone.
+Error log_error(std::string_view what, int reason);
+
 // Makes the file where it is missing, gives it to the worker's user, and appends the mark. Answers
-// where the worker's own output begins. Errors: storage, forbidden.
+// where the worker's own output begins. Errors: storage, forbidden, conflict (a lease).
 Result<std::int64_t> begin_log(const std::string& server_directory, const WorkerLaunch& worker,
                                WallTime now);
 

@@ -8,11 +8,13 @@
 #include <array>
 #include <cerrno>
 
+#include "agent/linux/log_file.hpp"
+
 namespace paceline::agent {
 
 LogTail::LogTail(const std::string& path, ReportLedger& ledger, Handler handler,
                  std::uint64_t end_bytes)
-    : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)),
+    : fd_(open_log(path, O_RDONLY)),
       ledger_(ledger),
       handler_(std::move(handler)),
       end_bytes_(end_bytes),

@@ -1,6 +1,5 @@
 #include "agent/linux/shm.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sched.h>
@@ -12,7 +11,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <memory>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -28,13 +26,8 @@ namespace {
 
 constexpr long kNamespaceFs = 0x6e736673;
 constexpr int kTries = 16;
-constexpr std::size_t kAtOnce = 10'000;  // directories kept in mind
 constexpr mode_t kForEverybody = 01777;
 constexpr std::string_view kOver = "over.";  // begins the name of what is to be emptied
-
-struct CloseDirectory {
-  void operator()(DIR* directory) const { ::closedir(directory); }
-};
 
 // Only what the kernel can be asked in a child of a process with threads.
 bool may_make_namespaces(const char* directory) {
@@ -66,59 +59,6 @@ bool is_mine(const std::string& directory) {
          info.st_uid == ::geteuid();
 }
 
-UniqueFd open_inside(int directory, const char* name) {
-  return UniqueFd(::openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-}
-
-// Takes a tree apart without going deeper than one directory: what is in a directory is removed, and
-// a directory in it that has something in it is moved up to the top.
-class Emptier {
- public:
-  explicit Emptier(UniqueFd top) : top_(std::move(top)) {}
-
-  // False once nothing more can be done.
-  bool round() {
-    const std::uint64_t before = done_;
-    for (const std::string& name : take_out(open_inside(top_.get(), ".")))
-      for (const std::string& inner : take_out(open_inside(top_.get(), name.c_str())))
-        move_up(open_inside(top_.get(), name.c_str()), inner);
-    return done_ > before;
-  }
-
- private:
-  // The directories that are not empty.
-  std::vector<std::string> take_out(UniqueFd directory) {
-    std::vector<std::string> left;
-    const int fd = directory.get();
-    const std::unique_ptr<DIR, CloseDirectory> stream(fd < 0 ? nullptr : ::fdopendir(fd));
-    if (!stream) return left;
-    static_cast<void>(directory.release());
-    while (const dirent* entry = ::readdir(stream.get())) {
-      const std::string_view name = entry->d_name;
-      if (name == "." || name == "..") continue;
-      const bool removed =
-          ::unlinkat(fd, entry->d_name, 0) == 0 || ::unlinkat(fd, entry->d_name, AT_REMOVEDIR) == 0;
-      done_ += removed ? 1 : 0;
-      if (!removed && errno == ENOTEMPTY && left.size() < kAtOnce) left.emplace_back(name);
-    }
-    return left;
-  }
-
-  void move_up(UniqueFd directory, const std::string& name) {
-    for (int i = 0; i < kTries; ++i) {
-      const std::string up = fmt::format(".paceline-{}", ++moved_);
-      const bool moved =
-          ::renameat2(directory.get(), name.c_str(), top_.get(), up.c_str(), RENAME_NOREPLACE) == 0;
-      done_ += moved ? 1 : 0;
-      if (moved || errno != EEXIST) return;
-    }
-  }
-
-  UniqueFd top_;
-  std::uint64_t done_ = 0;
-  std::uint64_t moved_ = 0;
-};
-
 }  // namespace
 
 int enter_memory(const char* directory, int ipc) {
@@ -138,11 +78,6 @@ bool in_shared_memory(const std::string& path) {
 bool is_namespace(int fd) {
   struct statfs info {};
   return ::fstatfs(fd, &info) == 0 && info.f_type == kNamespaceFs;
-}
-
-void empty_memory(const std::string& directory) {
-  Emptier emptier(open_inside(AT_FDCWD, directory.c_str()));
-  while (::rmdir(directory.c_str()) != 0 && errno == ENOTEMPTY && emptier.round()) continue;
 }
 
 GangMemory::GangMemory(std::string name)

@@ -9,7 +9,7 @@
 //   enter_memory(given->directory, given->ipc);    // in the worker, before its exec
 //   memory.forget(gang);                           // once its last worker is over
 //   if (const auto left = memory.forgotten())      // nothing: can't be seen now
-//     for (const auto& directory : *left) empty_memory(directory);  // may take a while
+//     for (const auto& directory : *left) remove_tree(directory);  // until nothing is left
 #pragma once
 
 #include <map>
@@ -65,10 +65,6 @@ class GangMemory {
   bool permitted_ = false;
   std::map<GangKey, UniqueFd> ipc_;
 };
-
-// Removes a directory with all that is in it, however deep and many; as much of it as the machine lets
-// it now. REQUIRES: nobody works in it.
-void empty_memory(const std::string& directory);
 
 // In a forked child of one thread: from now on this process sees the directory as /dev/shm, whatever
 // it mounts is seen by nobody else, and it is in the namespace `ipc` (-1: stays). 0, or errno.

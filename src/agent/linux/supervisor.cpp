@@ -20,6 +20,7 @@
 #include "agent/linux/files.hpp"
 #include "agent/linux/footprint.hpp"
 #include "agent/linux/launch.hpp"
+#include "agent/linux/log_file.hpp"
 #include "agent/linux/notice.hpp"
 #include "agent/linux/shm.hpp"
 #include "agent/linux/signals.hpp"
@@ -160,10 +161,10 @@ UniqueFd watch_signals() {
 
 std::int64_t now_us() { return since_boot().count(); }
 
-// What the machine lacks is not the job's fault.
+// What the machine lacks is not the job's fault. A conflict is with the job's own owner.
 WorkerEnding failure(Cause otherwise, const Error& error) {
   Cause cause = otherwise;
-  if (error.retry == Retry::may_help) cause = Cause::refused;
+  if (error.retry == Retry::may_help && error.code != ErrorCode::conflict) cause = Cause::refused;
   if (error.code == ErrorCode::not_found) cause = Cause::missing;
   return {cause, {}, 0, now_us(), error.message};
 }
@@ -184,8 +185,8 @@ void Supervisor::begin() {
   if (own_.pid == 0) return failed(system_error("The supervisor can't look at itself", errno));
   if (!claim_.write(WorkerProcesses{own_, {}}))
     return failed(system_error("The worker's claim can't be written", errno));
-  log_.reset(::open(order_.log.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
-  if (!log_) return failed(system_error("The log '" + order_.log + "' can't be opened", errno));
+  log_ = open_log(order_.log, O_WRONLY | O_APPEND);
+  if (!log_) return failed(log_error("The log '" + order_.log + "' can't be opened", errno));
   if (const auto made = group_.create(); !made) return failed(made.error());
   if (order_.setup.empty()) return start_main();
   if (order_.runs_setup) start_setup();

@@ -16,6 +16,7 @@
 #include "agent/linux/files.hpp"
 #include "agent/linux/marks.hpp"
 #include "agent/linux/process.hpp"
+#include "agent/linux/remove_tree.hpp"
 #include "agent/linux/shm.hpp"
 #include "agent/linux/supervisor.hpp"
 #include "agent/linux/testing.hpp"
@@ -44,7 +45,7 @@ TempDirectory::TempDirectory() {
 
 // Also what gangs of a server in it left.
 TempDirectory::~TempDirectory() {
-  empty_memory(std::string(kSharedMemory) + "/" + Marks(path_).group());
+  remove_tree(std::string(kSharedMemory) + "/" + Marks(path_).group());
   ::nftw(path_.c_str(), remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 

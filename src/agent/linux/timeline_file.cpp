@@ -21,10 +21,9 @@ constexpr std::uint64_t kSlack = kTimelineBytes / 16;  // so that holes are made
 
 Result<void> add_to_timeline(const std::string& path, std::uint32_t uid, std::string_view line) {
   const auto failed = [&] {
-    return fail(system_error("The timeline '" + path + "' can't be written", errno));
+    return fail(log_error("The timeline '" + path + "' can't be written", errno));
   };
-  const UniqueFd fd(
-      ::open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  const UniqueFd fd = open_log(path, O_RDWR | O_APPEND | O_CREAT);
   struct stat info {};
   if (!fd || ::fstat(fd.get(), &info) != 0) return failed();
   if (::geteuid() == 0 && info.st_uid != uid &&

@@ -16,7 +16,7 @@ inline constexpr std::uint64_t kTimelineBytes = 4 << 20;
 
 // Appends a line, which has its end, and gives a new file to the user `uid`. Where the file takes
 // twice its room, as on a file system that makes no holes, the line is left out. Errors: storage,
-// forbidden.
+// forbidden, conflict (a lease).
 Result<void> add_to_timeline(const std::string& path, std::uint32_t uid, std::string_view line);
 
 // Removes what is too much of it. Cheap where nothing is.

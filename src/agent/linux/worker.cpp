@@ -11,6 +11,7 @@
 #include <boost/asio/post.hpp>
 #include <cerrno>
 #include <csignal>
+#include <filesystem>
 #include <utility>
 
 #include "agent/linux/environment.hpp"
@@ -24,6 +25,7 @@
 #include "agent/linux/worker_socket.hpp"
 #include "agent/wants.hpp"
 #include "files/log_names.hpp"
+#include "wire/agent_bounds.hpp"
 #include "wire/timeline.hpp"
 
 namespace paceline::agent {
@@ -578,7 +580,7 @@ void SupervisedWorker::take_search(const std::optional<CheckpointSearch>& found,
   looking_ = false;
   next_look_ = Steady::now() + std::max(kLookInterval, kLookRest * took);
   if (!found || found->cut) say_cut(found.has_value());
-  if (found) take_checkpoints(found->matches, final);
+  if (found) take_checkpoints(found->matches, final && ended_by_itself());
   if (final) finish_looked();
 }
 
@@ -594,9 +596,15 @@ void SupervisedWorker::say_cut(bool answered) {
                              order_.checkpoint_glob));
 }
 
-void SupervisedWorker::take_checkpoints(const std::vector<CheckpointMatch>& matches, bool final) {
+// One that was killed, or a part of it, may have been in the middle of writing.
+bool SupervisedWorker::ended_by_itself() const {
+  return ending_->exit_code && ending_->cause != Cause::out_of_memory;
+}
+
+void SupervisedWorker::take_checkpoints(const std::vector<CheckpointMatch>& matches,
+                                        bool all_written) {
   if (gone_) return;
-  const auto path = watch_->look(matches, final);
+  const auto path = watch_->look(matches, all_written);
   if (!path) return;
   if (!finishing_) read_some();
   ++context_.unstored;
@@ -607,11 +615,13 @@ void SupervisedWorker::take_checkpoints(const std::vector<CheckpointMatch>& matc
 
 // Where its directory travelled here, a start elsewhere has another one.
 void SupervisedWorker::tell_checkpoint(std::uint64_t number, const Report& report) {
-  const auto& path = report.checkpoint;
-  const std::string below = order_.directory + "/";
-  const bool inside = order_.directory.starts_with(context_.travelled) && path.starts_with(below);
-  context_.tell(CheckpointSeen{order_.key, number, context_.clock.now(), path, report.step,
-                               report.samples, inside ? path.substr(below.size()) : ""});
+  namespace fs = std::filesystem;
+  const auto directory = fs::path(order_.directory).lexically_normal();
+  const auto inside =
+      fs::path(report.checkpoint).lexically_normal().lexically_relative(directory).native();
+  const bool travelled = order_.directory.starts_with(context_.travelled);
+  context_.tell(CheckpointSeen{order_.key, number, context_.clock.now(), report.checkpoint,
+                               report.step, report.samples, travelled ? path_inside(inside) : ""});
 }
 
 }  // namespace paceline::agent

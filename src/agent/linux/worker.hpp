@@ -135,7 +135,8 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   void take_search(const std::optional<CheckpointSearch>& found, Duration took, bool final);
   void say_cut(bool answered);
   void tell_checkpoint(std::uint64_t number, const Report& report);
-  void take_checkpoints(const std::vector<CheckpointMatch>& matches, bool final);
+  [[nodiscard]] bool ended_by_itself() const;  // REQUIRES: it has ended
+  void take_checkpoints(const std::vector<CheckpointMatch>& matches, bool all_written);
 
   void conclude();
   [[nodiscard]] bool remains_are_gone() const;

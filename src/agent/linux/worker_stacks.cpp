@@ -66,6 +66,11 @@ std::vector<std::string> tool_for(pid_t pid, const struct stat& owner) {
   return command;
 }
 
+// The job's user may look into it, so it has nothing of the server's.
+std::vector<std::string> tool_environment() {
+  return {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8"};
+}
+
 std::string missing_tool() {
   return fmt::format("{} is not installed here; it comes with Debian's package elfutils.\n", kTool);
 }
@@ -169,13 +174,14 @@ void WorkerStacks::look_into_next() {
       native_[pid] = "It was not looked into: those before it took long.\n";
       continue;
     }
-    const int error =
-        run_.start(tool_for(pid, *owner), {.patience = kToolPatience, .output_max = kStackTextMax},
-                   [this, pid](const CommandRun::Ended& ended) {
-                     native_[pid] = text_of(ended);
-                     ++next_;
-                     look_into_next();
-                   });
+    const int error = run_.start(
+        tool_for(pid, *owner),
+        {.patience = kToolPatience, .output_max = kStackTextMax, .environment = tool_environment()},
+        [this, pid](const CommandRun::Ended& ended) {
+          native_[pid] = text_of(ended);
+          ++next_;
+          look_into_next();
+        });
     if (error == 0) return;
     native_[pid] = error == ENOENT
                        ? missing_tool()
