@@ -55,14 +55,14 @@ std::string mark_line(const WorkerLaunch& worker, WallTime now) {
 Result<std::int64_t> begin_log(const std::string& server_directory, const WorkerLaunch& worker,
                                WallTime now) {
   const std::string path = log_path(server_directory, worker.key.job, worker.key.number);
-  const auto failed = [&] {
-    return fail(log_error("The log '" + path + "' can't be written", errno));
-  };
+  const std::string what = "The log '" + path + "' can't be written";
+  const auto failed = [&] { return fail(system_error(what, errno)); };
   if (auto made = make_directories(path.substr(0, path.rfind('/')), 0700); !made)
     return fail(made.error());
   const UniqueFd fd = open_log(path, O_RDWR | O_APPEND | O_CREAT);
+  if (!fd) return fail(log_error(what, errno));
   struct stat info {};
-  if (!fd || ::fstat(fd.get(), &info) != 0) return failed();
+  if (::fstat(fd.get(), &info) != 0) return failed();
   if (::geteuid() == 0 && info.st_uid != worker.uid &&
       ::fchown(fd.get(), worker.uid, static_cast<gid_t>(-1)) != 0)
     return failed();
