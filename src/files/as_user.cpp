@@ -92,8 +92,8 @@ AsUser::AsUser(AsUser&& other) noexcept
 
 AsUser::~AsUser() {
   if (!changed_) return;
-  set_capabilities(
-      capabilities_);  // the rest needs them; what setfsuid() took away comes back with it
+  // The rest needs them. What setfsuid() took away comes back with it.
+  set_capabilities(capabilities_);
   set_file_user(0, 0);
   set_groups(groups_);
 }

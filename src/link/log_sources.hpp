@@ -44,8 +44,8 @@ class LogSources {
   [[nodiscard]] std::uint64_t taken(const Sha256& source) const;
   // Is what it sent the last of a log of this length?
   [[nodiscard]] bool wrote_last(const Sha256& source, std::uint64_t length) const;
-  // Keeps what is to be appended now. Errors: storage; forbidden: the log has too many
-  // sources.
+  // Keeps what is to be appended now. Errors: storage; forbidden: the log has too
+  // many sources.
   Result<void> intend(const Sha256& source, const Append& append);
   // The log is only so long now: of what was intended last a part is missing. Errors: storage.
   Result<void> shorten_to(const Sha256& source, std::uint64_t length);

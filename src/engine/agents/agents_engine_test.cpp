@@ -576,6 +576,16 @@ class KeepingTest : public AgentsEngineTest {
     run_until_quiet();
     return job;
   }
+  // It starts where there is a second node, and this is what that is told.
+  WorkerLaunch told_elsewhere(JobId job) {
+    connect(1);
+    world.start(job, 1);
+    act();
+    run_until_quiet();
+    const auto starts = done<agent::Start>(1);
+    EXPECT_EQ(starts.size(), 1U);
+    return starts.empty() ? WorkerLaunch{} : starts[0].worker;
+  }
   template <class Action>
   std::vector<Action> done(std::uint32_t node) {
     std::vector<Action> found;
@@ -643,14 +653,9 @@ TEST_F(KeepingTest, AStartElsewhereIsToldOfTheCopy) {
   run_until_quiet();
   ASSERT_TRUE(engine->take_kept("cpu-0", {key(job, 1, 0), 9, Keeping::kept, "third"}));
   run_until_quiet();
-  connect(1);
-  world.start(job, 1);
-  act();
-  run_until_quiet();
-  const auto starts = done<agent::Start>(1);
-  ASSERT_EQ(starts.size(), 1U);
-  EXPECT_EQ(starts[0].worker.copy, (CheckpointCopy{"cpu-0", "c.pt", "third"}));
-  EXPECT_EQ(starts[0].worker.checkpoint, "/jobs/1-a/c.pt");
+  const WorkerLaunch worker = told_elsewhere(job);
+  EXPECT_EQ(worker.copy, (CheckpointCopy{"cpu-0", "c.pt", "third"}));
+  EXPECT_EQ(worker.checkpoint, "/jobs/1-a/c.pt");
 }
 
 TEST_F(KeepingTest, WhereACheckpointIsHasNoDetours) {
@@ -678,13 +683,7 @@ TEST_F(KeepingTest, AStartIsToldOfAnOldJournalsPlaceWithoutDetours) {
   act();
   host().gone({key(job, 1, 0), Cause::exited, 75, 0, "", clock.now()});
   run_until_quiet();
-  connect(1);
-  world.start(job, 1);
-  act();
-  run_until_quiet();
-  const auto starts = done<agent::Start>(1);
-  ASSERT_EQ(starts.size(), 1U);
-  EXPECT_EQ(starts[0].worker.copy, (CheckpointCopy{"cpu-0", "a.pt", "ship"}));
+  EXPECT_EQ(told_elsewhere(job).copy, (CheckpointCopy{"cpu-0", "a.pt", "ship"}));
 }
 
 TEST_F(KeepingTest, WhatALostNodeDidNotSendIsLost) {
