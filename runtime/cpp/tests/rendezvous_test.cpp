@@ -282,5 +282,21 @@ TEST(Bytes, OfAnyLengthGoFromRankToRank) {
   });
 }
 
+TEST(Bytes, OfRanksThatDoDifferentThingsAreRefused) {
+  Gang(3, [](Group& group) {
+    EXPECT_EQ(group.all_gather_bytes("equal", "begins an epoch").size(), 3U);
+    try {
+      const auto got = group.all_gather_bytes(
+          "bytes", group.rank() < 2 ? "begins an epoch" : std::string(100, 'x'));
+      FAIL() << got.size();
+    } catch (const GroupError& error) {
+      EXPECT_EQ(error.cause(), PACELINE_MISMATCH);
+      EXPECT_EQ(error.rank(), 2);
+      EXPECT_THAT(error.what(), ::testing::StartsWith("Rank 2 " + std::string(55, 'x') +
+                                                    " where rank 0 begins an epoch. "));
+    }
+  });
+}
+
 }  // namespace
 }  // namespace paceline::testing

@@ -40,7 +40,7 @@ class Acts:
         whole = not (self.joins or self.torn)
         own = {"acts": self.count if whole else -1, "void": self.void is not None, "joins": self.joins,
                "away": away, "result": self.result, **more}
-        everyones = [json.loads(each) for each in group.all_gather_bytes(json.dumps(own).encode())]
+        everyones = [json.loads(each) for each in group.all_gather_bytes(json.dumps(own).encode(), "compares where ranks stand")]
         most = max(each["acts"] for each in everyones)
         if most < 0:
             raise PacelineError("Of the gang nobody is left with a whole state: the next start goes on from its last "

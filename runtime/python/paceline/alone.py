@@ -16,7 +16,7 @@ class Alone:
     def broadcast_bytes(self, data, root=0):
         return data
 
-    def all_gather_bytes(self, data):
+    def all_gather_bytes(self, data, _does=""):
         return [data]
 
     def barrier(self):

@@ -51,7 +51,7 @@ class Audit:
     def compare(self, group, record):
         """Warns of what this rank, or another, has otherwise."""
         self.compared = True
-        records = [json.loads(each) for each in group.all_gather_bytes(json.dumps(record).encode())]
+        records = [json.loads(each) for each in group.all_gather_bytes(json.dumps(record).encode(), "compares a resume")]
         self._found = list(differences(self._before, records, self._there))
         if group.rank == 0 and self._found:
             for each in self._found:

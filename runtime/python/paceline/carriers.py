@@ -220,7 +220,7 @@ class NcclCarrier:
             raise
         if flags[1]:
             self._communicator.abort()
-            everyones = self._group.all_gather_bytes((self._broken or "").encode())
+            everyones = self._group.all_gather_bytes((self._broken or "").encode(), "gives up NCCL")
             self._over = next(each.decode() for each in everyones if each)
             raise NcclError(self._over)
         return bool(flags[0])

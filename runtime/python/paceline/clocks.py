@@ -34,7 +34,7 @@ def agree(group, known=None, now=time.monotonic_ns, host=None):
     own = {"host": host or _host(), "clock": None}
     if group.rank == 0:
         own["clock"] = asdict(known or Clock(0, 0, time.time_ns() - now()))
-    everyones = [json.loads(each) for each in group.all_gather_bytes(json.dumps(own).encode())]
+    everyones = [json.loads(each) for each in group.all_gather_bytes(json.dumps(own).encode(), "agrees on a clock")]
     hosts, its = [each["host"] for each in everyones], Clock(**everyones[0]["clock"])
     if group.rank == 0:
         for rank in range(1, group.size):

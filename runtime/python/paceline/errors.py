@@ -21,6 +21,13 @@ class GroupError(PacelineError):
         self.rank = rank
 
 
+def different_acts(first, rank, other):
+    """GroupError where rank 0 does `first`, and `rank` does `other`, which every rank is told alike."""
+    return GroupError(f"Rank {rank} {other or 'does something else'} where rank 0 {first or 'does something else'}. Every rank must "
+                      "take the same way through the script: decide by what all know, such as what job.evaluate() returns.",
+                      "mismatch", rank)
+
+
 def is_want_of_memory(error):
     """The host's, or a GPU's."""
     words = str(error)

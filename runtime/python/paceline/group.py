@@ -3,11 +3,18 @@
 import ctypes
 import os
 
+from paceline.errors import different_acts
 from paceline.library import Error, Options, library, raised
 
 SUM, MEAN, MIN, MAX = range(4)
 TYPES = {"float32": 0, "float64": 1, "float16": 2, "bfloat16": 3, "int8": 4, "uint8": 5, "int32": 6,
          "int64": 7}
+
+_DOES_BYTES = 56
+
+
+class _Told(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_int64), ("does", ctypes.c_char * _DOES_BYTES)]
 
 
 class Group:
@@ -92,11 +99,19 @@ class Group:
         self._call("broadcast", ctypes.addressof(room), length.value, root)
         return bytes(room)
 
-    def all_gather_bytes(self, data):
-        """Returns what each rank gave, in the order of ranks."""
-        lengths = (ctypes.c_int64 * self.size)()
-        own = ctypes.c_int64(len(data))
-        self._call("all_gather", ctypes.addressof(own), 8, ctypes.addressof(lengths))
+    def all_gather_bytes(self, data, does=""):
+        """Returns what each rank gave, in the order of ranks.
+
+        `does`: what this rank does by it, as "begins an epoch"; 55 bytes of it count. GroupError tells of ranks that do
+        different things.
+        """
+        told = (_Told * self.size)()
+        own = _Told(len(data), does.encode()[:_DOES_BYTES - 1])
+        self._call("all_gather", ctypes.addressof(own), ctypes.sizeof(own), ctypes.addressof(told))
+        other = next((rank for rank, each in enumerate(told) if each.does != told[0].does), None)
+        if other is not None:
+            raise different_acts(told[0].does.decode(errors="replace"), other, told[other].does.decode(errors="replace"))
+        lengths = [each.length for each in told]
         longest = max(lengths)
         mine = ctypes.create_string_buffer(bytes(data), longest + 1)
         all_of_them = (ctypes.c_char * (longest * self.size))()

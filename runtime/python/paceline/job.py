@@ -938,7 +938,7 @@ class Job:
         self._saved, self._saved_at = self._samples, time.monotonic()
         for model in self._models:
             state.average_buffers(self._group, model)
-        states = self._group.all_gather_bytes(state.packed(chance.states(self.device)))
+        states = self._group.all_gather_bytes(state.packed(chance.states(self.device)), "takes a checkpoint")
         if isinstance(self._order, Shards):
             self._order.gather(self._group)
         record = self._record() if self._order else None

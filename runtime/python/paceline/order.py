@@ -160,7 +160,7 @@ class Order:
 
 def compare_orders(group, order):
     """Raises PacelineError on every rank where ranks have different ones."""
-    everyones = [each.decode() for each in group.all_gather_bytes(str(order).encode())]
+    everyones = [each.decode() for each in group.all_gather_bytes(str(order).encode(), "begins an epoch")]
     other = next((rank for rank, each in enumerate(everyones) if each != everyones[0]), None)
     if other is not None:
         raise PacelineError(different_data(0, everyones[0], other, everyones[other]))

@@ -212,7 +212,7 @@ class Shards:
         GroupError."""
         own = {shard: (reader.next, reader.state()) for shard, reader in self._readers.items() if reader.next == self._taken[shard]}
         own = {shard: each for shard, each in own.items() if each[1] is not None}
-        for told in group.all_gather_bytes(state.packed(own)):
+        for told in group.all_gather_bytes(state.packed(own), "gathers where shards stand"):
             self._states.update(state.unpacked(told))
 
     def is_to_gather(self):

@@ -29,10 +29,10 @@ def compare(group, model):
     """Raises PacelineError on every rank, and names the first tensor that ranks have otherwise."""
     described = [[name, list(value.shape), str(value.dtype)] for name, value in tensors_of(model).items()]
     own = json.dumps(described).encode()
-    digests = group.all_gather_bytes(hashlib.sha256(own).digest())
+    digests = group.all_gather_bytes(hashlib.sha256(own).digest(), "compares models")
     if all(each == digests[0] for each in digests):
         return
-    everyones = [json.loads(each) for each in group.all_gather_bytes(own)]
+    everyones = [json.loads(each) for each in group.all_gather_bytes(own, "compares models")]
     other = next(rank for rank, each in enumerate(everyones) if each != everyones[0])
     raise PacelineError(difference(everyones[0], everyones[other], other))
 

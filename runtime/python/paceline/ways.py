@@ -21,7 +21,7 @@ def choose(group, parameters, in_place):
     Raises GroupError, and PacelineError where some ranks have the model on a GPU and others don't.
     """
     own = _own(parameters, in_place)
-    everyones = [json.loads(each) for each in group.all_gather_bytes(json.dumps(own).encode())]
+    everyones = [json.loads(each) for each in group.all_gather_bytes(json.dumps(own).encode(), "takes its first batch")]
     elsewhere = [each["elsewhere"] for each in everyones]
     if not any(elsewhere):
         return HostCarrier(group)

@@ -78,6 +78,17 @@ class GroupTest(unittest.TestCase):
             self.assertEqual(gathered[2][2], b"a word of rank 2" * 2)
             self.assertEqual(shared, [b"", b"a", b"a word of rank 1", b"x" * 200_000])
 
+    def test_ranks_that_do_different_things_are_told_so(self):
+        def run(group):
+            group.all_gather_bytes(b"equal", "begins an epoch")
+            with self.assertRaises(GroupError) as raised:
+                group.all_gather_bytes(b"bytes", "begins an epoch" if group.rank < 2 else "takes a checkpoint")
+            return raised.exception.cause, raised.exception.rank, str(raised.exception)
+
+        for cause, rank, said in gang(3, run):
+            self.assertEqual((cause, rank), ("mismatch", 2))
+            self.assertTrue(said.startswith("Rank 2 takes a checkpoint where rank 0 begins an epoch. "), said)
+
     def test_who_is_gone_is_named(self):
         def run(group):
             if group.rank == 1:

@@ -258,6 +258,10 @@ class TrainingTest(unittest.TestCase):
     def test_a_weight_that_only_some_ranks_say(self):
         self.ends_with("Every rank must make the same calls", 2, weights="on rank 0")
 
+    def test_a_rank_that_ends_alone(self):
+        self.ends_with("Rank 1 takes a checkpoint where rank 0 begins an epoch. .* decide by what all know", 2, parts=True,
+                       folder=self.folder())
+
     def test_two_backwards(self):
         self.ends_with(r"backward\(\) ran again", 2, twice=True)
         self.ends_with(r"backward\(\) ran again", 2, twice=True, micro=30, exact=True)

@@ -19,7 +19,8 @@ ASKED = {"epochs": 2, "batch": 30, "samples": 100, "max_local": None, "order": "
          "scale": None, "rate": 0.1, "width": 8, "adam": False, "fails": False, "forgets": None,
          "different_data": False, "fails_on": None, "gpus": False, "buckets_of": None, "formed_within": None,
          "abort_within": None, "frozen": False, "waits_in_step": None, "scaler": False, "publish": None,
-         "holds": None, "dies_evaluating": None, "evaluates": False, "leaves": None, "memory": None, "stream": None, **json.loads(sys.argv[1])}
+         "holds": None, "dies_evaluating": None, "evaluates": False, "leaves": None, "memory": None, "stream": None,
+         "parts": False, **json.loads(sys.argv[1])}
 
 if ASKED["gpus"]:  # of the tests' own
     import stub_streams
@@ -286,7 +287,7 @@ for epoch in job.epochs(ASKED["epochs"]):
     evaluate()
     if ASKED["publish"]:
         print("published", job.publish(net, ASKED["publish"]))
-    if job.steps == ASKED["leaves"]:
+    if job.steps == ASKED["leaves"] or ASKED["parts"] and job.rank == job.size - 1:
         break
 job.finish()
 bits = [value.tolist() for value in net.state_dict().values()]

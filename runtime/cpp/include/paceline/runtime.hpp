@@ -9,12 +9,14 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,6 +33,8 @@ class GroupError : public std::runtime_error {
       : std::runtime_error(error.message),
         cause_(static_cast<paceline_cause>(error.cause)),
         rank_(error.rank) {}
+  GroupError(paceline_cause cause, int rank, const std::string& message)
+      : std::runtime_error(message), cause_(cause), rank_(rank) {}
   [[nodiscard]] paceline_cause cause() const { return cause_; }
   [[nodiscard]] int rank() const { return rank_; }  // at fault; -1: none
 
@@ -185,18 +189,28 @@ class Group {
     broadcast(std::span(bytes), root);
     return bytes;
   }
-  // What each rank gave, in the order of ranks.
-  [[nodiscard]] std::vector<std::string> all_gather_bytes(std::string mine) {
-    const std::uint64_t length = mine.size();
-    std::vector<std::uint64_t> lengths(static_cast<std::size_t>(size_));
-    all_gather(std::span(&length, 1), std::span(lengths));
-    const auto longest = *std::max_element(lengths.begin(), lengths.end());
+  // What each rank gave, in the order of ranks. `does`: what this rank does by it, as "begins an epoch"; 55 bytes of it
+  // count. The error tells of ranks that do different things.
+  [[nodiscard]] std::vector<std::string> all_gather_bytes(std::string mine,
+                                                          std::string_view does = {}) {
+    Told own;
+    own.length = mine.size();
+    does.substr(0, own.does.size() - 1).copy(own.does.data(), own.does.size() - 1);
+    std::vector<Told> told(static_cast<std::size_t>(size_));
+    all_gather(std::span<const Told>(&own, 1), std::span(told));
+    std::uint64_t longest = 0;
+    for (const auto& each : told) {
+      if (each.does != told[0].does)
+        throw different_acts(told[0].does.data(), static_cast<int>(&each - told.data()),
+                             each.does.data());
+      longest = std::max(longest, each.length);
+    }
     mine.resize(longest);
-    std::string all(longest * lengths.size(), '\0');
+    std::string all(longest * told.size(), '\0');
     all_gather(std::span<const char>(mine), std::span(all));
     std::vector<std::string> everyones;
-    for (std::size_t i = 0; i < lengths.size(); ++i)
-      everyones.push_back(all.substr(i * longest, lengths[i]));
+    for (std::size_t i = 0; i < told.size(); ++i)
+      everyones.push_back(all.substr(i * longest, told[i].length));
     return everyones;
   }
   // `all`: as many as `mine` for each rank.
@@ -233,12 +247,25 @@ class Group {
 
  private:
   friend class Attendant;
+  struct Told {
+    std::uint64_t length = 0;
+    std::array<char, 56> does{};
+  };
+
   Group(paceline_group* joined, const Place& place)
       : group_(joined), rank_(place.rank), size_(place.size) {}
 
   static paceline_op raw(Op op) { return static_cast<paceline_op>(op); }
   static void expect(bool fits) {
     if (!fits) throw std::invalid_argument("'all' holds as much as 'mine' for each rank");
+  }
+  static GroupError different_acts(std::string_view first, int rank, std::string_view other) {
+    constexpr std::string_view kElse = "does something else";
+    return {PACELINE_MISMATCH, rank,
+            "Rank " + std::to_string(rank) + " " + std::string(other.empty() ? kElse : other) +
+                " where rank 0 " + std::string(first.empty() ? kElse : first) +
+                ". Every rank must take the same way through the script: decide by what all know, "
+                "such as what evaluate() returns."};
   }
   template <class Call>
   static void call(Call what) {

@@ -100,7 +100,7 @@ class Acts {
     const Told own{whole ? count_ : -1, void_.has_value(), joins_,      more.stops,
                    more.is_away,        more.ranks,        more.record, result_};
     std::vector<Told> all;
-    for (const auto& each : group.all_gather_bytes(own.packed()))
+    for (const auto& each : group.all_gather_bytes(own.packed(), "compares where ranks stand"))
       all.push_back(Told::unpacked(each));
     const auto most =
         std::max_element(all.begin(), all.end(), [](const auto& one, const auto& two) {

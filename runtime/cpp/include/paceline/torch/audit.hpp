@@ -185,7 +185,7 @@ class Audit {
   // Of what this rank, or another, has otherwise; nothing: all agrees so far.
   std::optional<Finding> compare(Group& group, const Record& now) {
     std::vector<Record> records;
-    for (const auto& each : group.all_gather_bytes(now.packed()))
+    for (const auto& each : group.all_gather_bytes(now.packed(), "compares a resume"))
       records.push_back(Record::unpacked(each));
     compared_ = true;
     return differing(differences(before_, records, there_));

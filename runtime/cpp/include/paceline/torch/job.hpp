@@ -374,7 +374,7 @@ class Job {
   }
 
   std::string compare_orders() {
-    const auto everyones = group().all_gather_bytes(order_->text());
+    const auto everyones = group().all_gather_bytes(order_->text(), "begins an epoch");
     for (std::size_t other = 1; other < everyones.size(); ++other)
       if (everyones[other] != everyones[0])
         end_together(different_data(everyones[0], other, everyones[other]));
@@ -848,7 +848,7 @@ class Job {
     saved_samples_ = samples_;
     saved_at_ = Clock::now();
     average_buffers();
-    const auto chance = group().all_gather_bytes(detail::own_chance());
+    const auto chance = group().all_gather_bytes(detail::own_chance(), "takes a checkpoint");
     const auto at = record().packed();
     if (rank() == 0) folder_->begin(steps_, samples_, state_.packed(standing(), at, chance));
   }
