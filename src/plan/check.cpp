@@ -14,12 +14,17 @@
 namespace paceline {
 namespace {
 
+struct Violation {
+  JobId job;  // whose change, or asking, it is
+  std::string what;
+};
+
 class PlanCheck {
  public:
   PlanCheck(const Snapshot& snapshot, const Plan& plan)
       : snapshot_(snapshot), plan_(plan), standing_(snapshot.state) {}
 
-  std::vector<std::string> run() {
+  std::vector<Violation> run() {
     for (const Change& change : plan_.changes) free_seats(change);
     for (const Change& change : plan_.changes) check_change(change);
     for (const Change& change : plan_.changes) check_beneficiary(change);
@@ -34,10 +39,11 @@ class PlanCheck {
  private:
   template <class... Args>
   void wrong(fmt::format_string<Args...> text, Args&&... args) {
-    found_.push_back(fmt::format(text, std::forward<Args>(args)...));
+    found_.push_back({job_, fmt::format(text, std::forward<Args>(args)...)});
   }
 
   void check_change(const Change& change) {
+    job_ = change.job;
     const Job* job = snapshot_.state.find_job(change.job);
     if (!job) return wrong("job {} does not exist", change.job.value);
     if (!changed_.insert(change.job).second) wrong("job {} is changed twice", change.job.value);
@@ -90,12 +96,14 @@ class PlanCheck {
   }
 
   void check_counted_anew(JobId id) {
+    job_ = id;
     const Job* job = snapshot_.state.find_job(id);
     if (!job || !snapshot_.state.waiting().contains(queue_key(*job)))
       wrong("job {} counts its service anew but does not wait", id.value);
   }
 
   void check_asking(const Asking& asking) {
+    job_ = asking.job;
     const Job* job = snapshot_.state.find_job(asking.job);
     if (!job || !job->current || (asking.by && job->state != JobState::running))
       wrong("job {} is asked for its slots but does not run", asking.job.value);
@@ -183,6 +191,7 @@ class PlanCheck {
 
   // ---- where; REQUIRES: the seats exist ----
   void check_place(const Change& change) {
+    job_ = change.job;
     if (change.placement.empty()) return;
     const Job& job = snapshot_.state.job(change.job);
     check_mesh(job, change.placement);
@@ -270,6 +279,7 @@ class PlanCheck {
 
   // No job makes room for one that doesn't get it.
   void check_beneficiary(const Change& change) {
+    job_ = change.job;
     if (!change.beneficiary) {
       const Job* job = snapshot_.state.find_job(change.job);
       const bool leaves = change.kind == ChangeKind::stop && job && outstays(snapshot_, *job);
@@ -288,7 +298,8 @@ class PlanCheck {
   const Snapshot& snapshot_;
   const Plan& plan_;
   Standing standing_;
-  std::vector<std::string> found_;
+  JobId job_;  // that is looked at
+  std::vector<Violation> found_;
   std::set<JobId> changed_;
   std::set<SlotId> freed_, taken_;
 };
@@ -422,7 +433,24 @@ class StateCheck {
 }  // namespace
 
 std::vector<std::string> violations(const Snapshot& snapshot, const Plan& plan) {
-  return PlanCheck(snapshot, plan).run();
+  std::vector<std::string> sentences;
+  for (Violation& each : PlanCheck(snapshot, plan).run()) sentences.push_back(std::move(each.what));
+  return sentences;
+}
+
+// Each turn leaves out at least what the first violation is of.
+Plan sound_part(const Snapshot& snapshot, Plan plan) {
+  for (;;) {
+    std::set<JobId> jobs;
+    for (const Violation& each : PlanCheck(snapshot, plan).run()) jobs.insert(each.job);
+    if (jobs.empty()) return plan;
+    std::set<std::uint32_t> trades;
+    for (const Change& change : plan.changes)
+      if (jobs.contains(change.job)) trades.insert(change.trade);
+    std::erase_if(plan.changes, [&](const auto& each) { return trades.contains(each.trade); });
+    std::erase_if(plan.counted_anew, [&](JobId job) { return jobs.contains(job); });
+    std::erase_if(plan.asked, [&](const auto& each) { return jobs.contains(each.job); });
+  }
 }
 
 std::vector<std::string> check_state(const State& state) { return StateCheck(state).run(); }

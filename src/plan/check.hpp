@@ -1,4 +1,4 @@
-// violations(state, plan) is empty, or the plan is refused. The live check costs O(changes);
+// violations(snapshot, plan) is empty, or the plan is refused. The live check costs O(changes);
 // check_state() is the full one that tests run after every entry.
 #pragma once
 
@@ -17,6 +17,9 @@ namespace paceline {
 // without a reason; and if nothing of that, a required constraint (plan/constraints.hpp) or a tensor
 // group on several nodes.
 std::vector<std::string> violations(const Snapshot& snapshot, const Plan& plan);
+
+// The plan without the trades that break something, and without those that lean on them.
+Plan sound_part(const Snapshot& snapshot, Plan plan);
 
 // What is wrong in a state: leases and gangs that disagree, two holders of one slot, a promise on a
 // slot whose lease isn't ending, counters that don't add up, indexes that miss a job.

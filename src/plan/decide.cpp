@@ -44,15 +44,19 @@ void record_refused(const Draft& draft, Plan& plan) {
 
 }  // namespace
 
-Result<Plan> decide(Draft& draft, const Decider& decider) {
+Result<Plan> decide(Draft& draft, const Decider& decider, std::vector<std::string>* left_out) {
   const Snapshot& snapshot = draft.snapshot();
   for (const JobId id : snapshot.state.out_of_range()) honour_range(snapshot.state.job(id), draft);
   leave_draining_nodes(draft);
   if (auto ok = decider(snapshot, draft); !ok) return fail(ok.error());
   Plan plan = draft.plan();
   record_refused(draft, plan);
-  const auto wrong = violations(snapshot, plan);
+  auto wrong = violations(snapshot, plan);
   if (wrong.empty()) return plan;
+  if (left_out) {
+    *left_out = std::move(wrong);
+    return sound_part(snapshot, std::move(plan));
+  }
   return fail(ErrorCode::invalid, fmt::format("Its plan is refused: {}", fmt::join(wrong, "; ")));
 }
 

@@ -6,6 +6,8 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "base/result.hpp"
 #include "plan/draft.hpp"
@@ -19,6 +21,9 @@ using Decider = std::function<Result<void>(const Snapshot&, Draft&)>;
 // Brings running jobs into the range that their owner gave, has jobs leave nodes that drain, lets
 // `decider` decide, and checks the plan. The plan names each job that the law protected, if the
 // reason changed. Errors: the decider's; invalid: what the plan would break.
-Result<Plan> decide(Draft& draft, const Decider& decider);
+// `left_out`: given, there is no error of the second kind: it gets what the plan would break, a sentence each, and the
+// plan goes without the trades that do.
+Result<Plan> decide(Draft& draft, const Decider& decider,
+                    std::vector<std::string>* left_out = nullptr);
 
 }  // namespace paceline

@@ -4,12 +4,15 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "plan/check.hpp"
+#include "plan/decide.hpp"
 #include "support/world.hpp"
 
 namespace paceline {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::span;
 using testing::World;
@@ -42,6 +45,36 @@ TEST_F(DraftTest, TakesBackNoSlotsThatAreGone) {
     EXPECT_EQ(draft.refit(a, 5), std::nullopt);
     draft.resize(a, draft.refit(a, 4).value(), kDraftReason);
   });
+}
+
+TEST_F(DraftTest, WhatBreaksNothingIsDoneBesideWhatDoes) {
+  const JobId runs = world.run("2..2", 2);
+  const JobId starts = world.submit("3..3"), waits = world.submit("8..8");
+  const JobId another = world.submit("1..1");
+  const Snapshot snapshot = world.snapshot();
+  const auto some_wrong = [&](const Snapshot&, Draft& draft) -> Result<void> {
+    try_start(draft, starts, 3);
+    draft.stop(runs, kDraftReason, waits);  // that never saved, for one that gets nothing
+    draft.begin_trade();
+    draft.start(another, draft.fit(another, 1).value(), kDraftReason);
+    draft.count_anew(runs);  // does not wait
+    draft.end_trade();
+    return {};
+  };
+  std::vector<std::string> left_out;
+  const auto decided = [&](std::vector<std::string>* wrong) {
+    Draft draft(snapshot, placer);
+    return decide(draft, some_wrong, wrong);
+  };
+  EXPECT_FALSE(decided(nullptr));
+  const auto plan = decided(&left_out);
+  ASSERT_TRUE(plan);
+  ASSERT_EQ(plan->changes.size(), 2U);
+  EXPECT_EQ(plan->changes[0].job, starts);
+  EXPECT_EQ(plan->changes[1].job, another);
+  EXPECT_THAT(plan->counted_anew, IsEmpty());
+  EXPECT_THAT(violations(snapshot, *plan), IsEmpty());
+  EXPECT_THAT(left_out, ::testing::Contains(HasSubstr("which gets nothing")));
 }
 
 TEST_F(DraftTest, FitsOnlyWhatIsFreeInTheDraft) {

@@ -1,6 +1,7 @@
 #include "scheduler/controller.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -349,10 +350,18 @@ struct Controller::Impl {
   Batch decide_batch(Lineup::Decision& decision, Time now) {
     const Snapshot snapshot{state, now};
     Draft draft(snapshot, *placer, protects);
-    auto decided = decide(draft, [&](const Snapshot& present, Draft& into) {
-      decision = desk.lineup()->choose(present, into);
-      return Result<void>{};
-    });
+    std::vector<std::string> wrong;
+    auto decided = decide(
+        draft,
+        [&](const Snapshot& present, Draft& into) {
+          decision = desk.lineup()->choose(present, into);
+          return Result<void>{};
+        },
+        &wrong);
+    if (wrong != left_out && !wrong.empty())
+      spdlog::error("{}: parts of its plan are left out: {}", decision.by->name,
+                    fmt::join(wrong, "; "));
+    left_out = std::move(wrong);
     wakeups.end(draft.awaited());
     Batch batch;
     const auto add = [&](std::variant<Event, Plan> body) { append(batch, std::move(body), now); };
@@ -537,6 +546,7 @@ struct Controller::Impl {
   std::optional<Time> retry_at;
   std::optional<Began> unsaid_began;  // until an entry tells it
   std::optional<Time> quiet_round;    // the same
+  std::vector<std::string> left_out;  // of the last round's plan, and why
   std::function<void()> wake;
   std::vector<std::weak_ptr<CommitListener>> listeners;
 

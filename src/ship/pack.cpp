@@ -233,7 +233,7 @@ Result<Manifest> pack(const Packing& packing) {
 Result<std::string> pack_piece(const fs::path& directory, const ShipFile& file, std::uint64_t from,
                                std::size_t max) {
   const auto path = directory / file.path;
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!fd) return cannot_pack(file.path, errno);
   std::string bytes(static_cast<std::size_t>(std::min<std::uint64_t>(max, file.bytes - from)),
                     '\0');

@@ -39,7 +39,7 @@ bool can_share(const std::string& directory) {
 // opening comes first.
 UniqueFd open_shared(const std::string& path) {
   for (int i = 0; i < 2; ++i) {
-    UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+    UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     if (fd || errno != ENOENT) return fd;
     fd.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!fd) continue;
