@@ -293,7 +293,7 @@ TEST(Bytes, OfRanksThatDoDifferentThingsAreRefused) {
       EXPECT_EQ(error.cause(), PACELINE_MISMATCH);
       EXPECT_EQ(error.rank(), 2);
       EXPECT_THAT(error.what(), ::testing::StartsWith("Rank 2 " + std::string(55, 'x') +
-                                                    " where rank 0 begins an epoch. "));
+                                                      " where rank 0 begins an epoch. "));
     }
   });
 }
