@@ -30,6 +30,7 @@ else:
     peer.sendall(str(rank).encode())
     total = int(peer.recv(16))
 print(f"rank {rank} of {size} on {socket.gethostname()} by {at[0]}: {total}", flush=True)
+print("hostfile", open(os.environ["PACELINE_HOSTFILE"]).read().splitlines(), "of", os.environ["PACELINE_HOSTS"].split(","), flush=True)
 """
 
 # Counts, tells its steps, and saves what it has when it is asked to stop.
@@ -62,6 +63,11 @@ class FiveMinutes(Lab):
         self.assertEqual({line[1] for line in said}, {"box", "gpu-1"}, "it ran on both")
         self.assertEqual({line[3] for line in said}, {"3"})
         self.assertNotIn("127.0.0.1", {line[2] for line in said})
+        machines = set(re.findall(r"hostfile (\[.*\]) of (\[.*\])", logs))
+        self.assertEqual(len(machines), 1, "all ranks have the same: " + logs)
+        (hostfile, hosts), = machines
+        self.assertEqual(hostfile.replace(" slots=", ":"), hosts)
+        self.assertEqual(sorted(re.findall(r"slots=(\d)", hostfile)), ["1", "2"], hostfile)
 
     def test_a_directory_travels_to_both(self):
         gpu = self.join("gpu-1", "--slots", "2")

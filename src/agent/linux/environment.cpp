@@ -75,16 +75,28 @@ void add_jax(const WorkerLaunch& worker, const WorkerFacts& facts, Environment& 
   out["JAX_PROCESS_ID"] = std::to_string(worker.rank);
 }
 
-// The gang's machines and how many slots it has on each, by rank, as mpirun --host and horovodrun -H take
-// them: "10.0.0.1:2,10.0.0.2:2".
-std::string hosts_of(const WorkerLaunch& worker) {
+struct Machine {
+  std::string address;
+  std::int64_t slots = 0;
+};
+
+// Those of the gang, by rank, with how many slots it has on each.
+std::vector<Machine> machines_of(const WorkerLaunch& worker) {
   const auto ranks = static_cast<std::size_t>(worker.world_size);
+  std::vector<Machine> machines;
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    auto address = address_of(worker, rank);
+    if (machines.empty() || machines.back().address != address)
+      machines.push_back({std::move(address)});
+    machines.back().slots += worker.slots_per_worker;
+  }
+  return machines;
+}
+
+// As mpirun --host and horovodrun -H take them: "10.0.0.1:2,10.0.0.2:2".
+std::string hosts_of(const WorkerLaunch& worker) {
   std::vector<std::string> parts;
-  for (std::size_t rank = 0; rank < ranks;) {
-    const auto address = address_of(worker, rank);
-    std::int64_t slots = 0;
-    for (; rank < ranks && address_of(worker, rank) == address; ++rank)
-      slots += worker.slots_per_worker;
+  for (const auto& [address, slots] : machines_of(worker)) {
     const bool v6 = address.find(':') != std::string::npos;
     parts.push_back(fmt::format("{}{}{}:{}", v6 ? "[" : "", address, v6 ? "]" : "", slots));
   }
@@ -102,6 +114,8 @@ void add_paceline(const WorkerLaunch& worker, const WorkerFacts& facts, Environm
   if (worker.joins) out["PACELINE_JOINS"] = "1";
   out["PACELINE_SLOTS"] = join(slots);
   out["PACELINE_HOSTS"] = hosts_of(worker);
+  out.erase("PACELINE_HOSTFILE");
+  if (!facts.hostfile.empty()) out["PACELINE_HOSTFILE"] = facts.hostfile;
   out["PACELINE_SLOTS_PER_WORKER"] = std::to_string(worker.slots_per_worker);
   out["PACELINE_SOCKET"] = facts.socket;
   out["PACELINE_DIR"] = facts.server_directory;
@@ -180,6 +194,13 @@ std::map<std::string, std::string> gang_environment(JobId job, const Membership&
   add_gang(job, membership, place, out);
   if (!secret.empty()) out[kGangSecret] = secret;
   return out;
+}
+
+std::string hostfile_of(const WorkerLaunch& worker) {
+  std::string lines;
+  for (const auto& [address, slots] : machines_of(worker))
+    lines += fmt::format("{} slots={}\n", address, slots);
+  return lines;
 }
 
 std::string gang_secret(const std::vector<std::string>& environment) {

@@ -22,6 +22,7 @@ struct WorkerFacts {
   std::string marker;            // "PACELINE_WORKER=7.2.0@/path/of/the/claim"
   std::string status_url;        // of the trainer-status listener; empty: none
   std::string status_token;      // path of the file with its token
+  std::string hostfile;          // path of the file with the gang's machines; empty: none
   std::uint32_t port = 0;        // first of the gang's ports, see model/gang_ports.hpp
   std::string runtime;           // the folder with our Python package; empty: none
   SlotKind slot_kind = SlotKind::cpu;
@@ -36,6 +37,10 @@ struct WorkerFacts {
 std::map<std::string, std::string> gang_environment(JobId job, const Membership& membership,
                                                     const GangPlace& place,
                                                     const std::string& secret);
+
+// The gang's machines and the slots on each, a line each by rank, as Open MPI and Horovod read them:
+// "10.0.0.1 slots=2".
+std::string hostfile_of(const WorkerLaunch& worker);
 
 // Of "NAME=value" entries; empty: it has none.
 std::string gang_secret(const std::vector<std::string>& environment);

@@ -96,6 +96,11 @@ TEST(Environment, TellsPacelinesOwnThings) {
   launch.checkpoint.clear();
   launch.launch.environment["PACELINE_CHECKPOINT"] = "of an outer job";
   EXPECT_FALSE(environment(launch, facts()).contains("PACELINE_CHECKPOINT"));
+  launch.launch.environment["PACELINE_HOSTFILE"] = "of an outer job";
+  EXPECT_FALSE(environment(launch, facts()).contains("PACELINE_HOSTFILE"));
+  WorkerFacts with_file = facts();
+  with_file.hostfile = "/var/lib/paceline/run/7.2.1.hostfile";
+  EXPECT_EQ(environment(launch, with_file).at("PACELINE_HOSTFILE"), with_file.hostfile);
 }
 
 TEST(Environment, OfTheNextGenerationHasTheGangsSecretStill) {
@@ -114,6 +119,7 @@ TEST(Environment, NamesEachMachineOfTheGangOnce) {
   launch.addresses = {"10.0.0.1", "10.0.0.1", "fd00::2"};
   launch.world_size = 3;
   EXPECT_EQ(environment(launch, facts()).at("PACELINE_HOSTS"), "10.0.0.1:4,[fd00::2]:2");
+  EXPECT_EQ(hostfile_of(launch), "10.0.0.1 slots=4\nfd00::2 slots=2\n");
   launch.addresses.clear();
   EXPECT_EQ(environment(launch, facts()).at("PACELINE_HOSTS"), "127.0.0.1:6");
 }

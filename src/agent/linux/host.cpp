@@ -11,6 +11,7 @@
 #include <boost/asio/post.hpp>
 #include <cerrno>
 #include <csignal>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <set>
@@ -41,6 +42,7 @@
 #include "agent/linux/status_listener.hpp"
 #include "agent/linux/unclaimed.hpp"
 #include "agent/linux/worker.hpp"
+#include "agent/linux/worker_files.hpp"
 #include "agent/linux/worker_socket.hpp"
 #include "agent/wants.hpp"
 #include "base/check.hpp"
@@ -176,6 +178,7 @@ struct LinuxHost::Impl {
   void watch_accounts();
   Result<WorkerOrder> make_order(const WorkerLaunch& launch, const TakenDevices& taken);
   void offer_status(const WorkerOrder& order, WorkerFacts& facts) const;
+  static void write_hostfile(const WorkerLaunch& launch, WorkerFacts& facts);
   Result<std::uint32_t> gang_port(const WorkerLaunch& launch);
   [[nodiscard]] bool wants_own_memory(const WorkerLaunch& launch) const;
   void perform(const Action& action);
@@ -323,12 +326,20 @@ void LinuxHost::Impl::open_door() {
 void LinuxHost::Impl::offer_status(const WorkerOrder& order, WorkerFacts& facts) const {
   if (!status->is_open()) return;
   const std::string path = token_path(order.socket);
-  if (const auto written = write_token(path, order.status_token, order.uid); !written) {
+  if (const auto written = write_worker_file(path, order.status_token, order.uid); !written) {
     spdlog::warn("{}", written.error().message);
     return;
   }
   facts.status_url = status->url(order.key);
   facts.status_token = path;
+}
+
+// The same.
+void LinuxHost::Impl::write_hostfile(const WorkerLaunch& launch, WorkerFacts& facts) {
+  const std::string path = hostfile_path(facts.socket);
+  if (const auto written = write_worker_file(path, hostfile_of(launch), launch.uid); !written)
+    return spdlog::warn("{}", written.error().message);
+  facts.hostfile = path;
 }
 
 // ---- claims ----
@@ -515,9 +526,7 @@ void LinuxHost::Impl::start_now(const WorkerLaunch& launch) {
 
 // What the job's owner can mend alone is no want of this machine.
 void LinuxHost::Impl::refuse_start(const ProcessKey& key, const Error& error, Refused refused) {
-  const std::string socket = socket_path(key);
-  ::unlink(socket.c_str());
-  ::unlink(token_path(socket).c_str());
+  for (const auto& file : worker_files(socket_path(key))) ::unlink(file.c_str());
   if (forget_gang(key)) forget_memory(gang_of(key));
   const bool lost = error.code == ErrorCode::not_found || error.code == ErrorCode::data;
   WorkerGone gone;
@@ -758,6 +767,7 @@ Result<WorkerOrder> LinuxHost::Impl::make_order(const WorkerLaunch& launch,
   order.status_port = status->port();
   order.status_token = random_name();
   offer_status(order, facts);
+  write_hostfile(launch, facts);
   order.boot_id = context.boot_id;
   order.command = launch.launch.command;
   order.environment = build_environment(launch, facts);
@@ -909,8 +919,8 @@ void LinuxHost::Impl::discard(const ProcessKey& key) {
   const auto found = workers.find(key);
   if (found == workers.end() && forget_gang(key)) return forget_memory(gang_of(key));
   if (found == workers.end() || !found->second->is_gone()) return;
-  const std::string socket = found->second->order().socket;
-  std::vector<std::string> files{found->second->path(), socket, token_path(socket)};
+  std::vector<std::string> files{found->second->path()};
+  std::ranges::copy(worker_files(found->second->order().socket), std::back_inserter(files));
   const std::string setup_outcome = found->second->order().setup_outcome;
   const std::string terminal = found->second->order().terminal;
   if (!terminal.empty()) files.push_back(terminal);

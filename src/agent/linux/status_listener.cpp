@@ -22,8 +22,6 @@ namespace {
 constexpr std::string_view kPrefix = "/v1/workers/";
 constexpr std::string_view kSuffix = "/status";
 constexpr std::string_view kBearer = "Bearer ";
-constexpr std::string_view kSocketEnd = ".sock";
-constexpr std::string_view kTokenEnd = ".token";
 constexpr int kStatusBacklog = 64;
 
 enum class Purpose { hold, listen };
@@ -127,18 +125,6 @@ HttpResponse StatusListener::answer(const HttpRequest& request) {
     return error_response(
         {ErrorCode::forbidden, "The token is not that of a worker that runs.", {}, Retry::useless});
   return handler_(*key, request.body);
-}
-
-std::string token_path(std::string_view worker_socket) {
-  if (worker_socket.ends_with(kSocketEnd)) worker_socket.remove_suffix(kSocketEnd.size());
-  return std::string(worker_socket).append(kTokenEnd);
-}
-
-Result<void> write_token(const std::string& path, std::string_view token, std::uint32_t uid) {
-  if (auto written = replace_file(AT_FDCWD, path.c_str(), token); !written) return written;
-  if (::geteuid() == 0 && ::chown(path.c_str(), uid, static_cast<gid_t>(-1)) != 0)
-    return fail(system_error("Can't hand over '" + path + "'", errno));
-  return {};
 }
 
 }  // namespace paceline::agent

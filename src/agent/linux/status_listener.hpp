@@ -59,10 +59,4 @@ class StatusListener {
   std::unique_ptr<HttpServer> server_;
 };
 
-// The file with the token of the worker that has this socket.
-std::string token_path(std::string_view worker_socket);
-
-// Makes that file, for its owner alone. Errors: storage, forbidden.
-Result<void> write_token(const std::string& path, std::string_view token, std::uint32_t uid);
-
 }  // namespace paceline::agent
