@@ -332,8 +332,8 @@ int ClusterView::by(lua_State* lua) {
     view.push_list(lua, List::jobs);
   }
   luaL_checktype(lua, 2, LUA_TTABLE);
+  Sandbox::charge_each(lua, lua_rawlen(lua, 2), 160);
   const auto size = static_cast<lua_Integer>(lua_rawlen(lua, 2));
-  Sandbox::charge(lua, 20 * size);
   std::vector<SortKey> keys;
   keys.reserve(static_cast<std::size_t>(size));
   lua_createtable(lua, static_cast<int>(size), 0);  // keeps texts alive while they are compared
@@ -372,8 +372,8 @@ int ClusterView::by_harm(lua_State* lua) {
   }
   luaL_checktype(lua, 1, LUA_TTABLE);
   lua_settop(lua, 1);
+  Sandbox::charge_each(lua, lua_rawlen(lua, 1), 160);
   const auto size = static_cast<lua_Integer>(lua_rawlen(lua, 1));
-  Sandbox::charge(lua, 20 * size);
   std::vector<Place> places;
   places.reserve(static_cast<std::size_t>(size));
   for (lua_Integer i = 1; i <= size; ++i) {

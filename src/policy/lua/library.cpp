@@ -292,8 +292,8 @@ int format(lua_State* lua) {
 int on_plain_table(lua_State* lua) {
   luaL_checktype(lua, 1, LUA_TTABLE);
   if (lua_getmetatable(lua, 1) != 0) luaL_error(lua, "this function takes tables of your own");
-  const auto size = static_cast<std::int64_t>(lua_rawlen(lua, 1));
-  Sandbox::charge(lua, 1 + size * lua_tointeger(lua, lua_upvalueindex(2)) / 8);
+  Sandbox::charge(lua, 1);
+  Sandbox::charge_each(lua, lua_rawlen(lua, 1), lua_tointeger(lua, lua_upvalueindex(2)));
   lua_pushvalue(lua, lua_upvalueindex(1));
   lua_insert(lua, 1);
   lua_call(lua, lua_gettop(lua) - 1, LUA_MULTRET);
@@ -304,7 +304,7 @@ int on_plain_table(lua_State* lua) {
 int insert(lua_State* lua) {
   luaL_checktype(lua, 1, LUA_TTABLE);
   if (lua_gettop(lua) != 2 || lua_getmetatable(lua, 1) != 0) return on_plain_table(lua);
-  lua_rawseti(lua, 1, static_cast<lua_Integer>(lua_rawlen(lua, 1)) + 1);
+  lua_rawseti(lua, 1, static_cast<lua_Integer>(lua_rawlen(lua, 1) + 1));
   return 0;
 }
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "policy/registry.hpp"
 #include "support/world.hpp"
 
@@ -295,6 +297,17 @@ TEST(LuaPolicy, EndsWhenItsTimeIsUp) {
   EXPECT_EQ(failure("function decide(c) for i = 1, 100 do end return {} end", world, limits), "");
 }
 
+TEST(LuaPolicy, CountsTheTimeOfCompiling) {
+  World world("1x4 cpu");
+  SandboxLimits limits;
+  Duration used{};
+  limits.time_used = [&] { return std::exchange(used, used + std::chrono::seconds{2}); };
+  EXPECT_THAT(failure("function decide(c) return {} end", world, limits),
+              HasSubstr("computes for more than 1 seconds"));
+  limits.time = std::chrono::seconds{5};
+  EXPECT_EQ(failure("function decide(c) return {} end", world, limits), "");
+}
+
 class Misbehaviour : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Misbehaviour, EndsWithinTheLimits) {
@@ -333,7 +346,13 @@ INSTANTIATE_TEST_SUITE_P(
         "local t = {} for i = 1, 1e9 do t = {t} end",
         "local t = setmetatable({}, {}) getmetatable(t).__index = t for i = 1, 1e9 do t = "
         "setmetatable({}, {__index = t}) end return t.x",
-        "while true do by('id') end", "while true do fit(cluster.jobs[1], 100000) end"));
+        "while true do by('id') end", "while true do fit(cluster.jobs[1], 100000) end",
+        "local t = {} for i = 62, 0, -1 do t[1 << i] = 0 end table.insert(t, 1, 0)",
+        "local t = {} for i = 62, 0, -1 do t[1 << i] = 0 end table.remove(t, 1)",
+        "local t = {} for i = 60, 0, -1 do t[1 << i] = 0 end pcall(table.insert, t, 0, 0)\n"
+        "while true do end",
+        "local t = {} for i = 62, 0, -1 do t[1 << i] = 0 end by('id', t)",
+        "local t = {} for i = 62, 0, -1 do t[1 << i] = 0 end by_harm(t)"));
 
 TEST(LuaPolicy, HasNoWayOut) {
   for (const char* name : {"io",

@@ -19,6 +19,8 @@ constexpr std::int64_t kLookEvery = 50'000;       // instructions: some 200 us o
 constexpr std::size_t kBytesPerInstruction = 64;  // of memory asked for
 constexpr std::size_t kTextHeader = 64;           // at most, of a string in memory
 constexpr std::size_t kErrorTextMax = 500;
+// Of a table, more than any limit admits. A sparse one is as long as its script says: up to 2^63.
+constexpr std::uint64_t kElementsMax = 1ULL << 40;
 
 int call_work(lua_State* lua) {
   const auto& work = *static_cast<const std::function<void(lua_State*)>*>(lua_touserdata(lua, 1));
@@ -100,11 +102,16 @@ void Sandbox::stop(lua_State* lua) {
 
 void Sandbox::use(lua_State* lua, std::int64_t instructions) {
   left_ -= instructions;
-  if (left_ <= look_ && limits_.time_used) {
+  if (left_ <= look_) {
     look_ = left_ - kLookEvery;
-    late_ = late_ || limits_.time_used() - began_ > limits_.time;
+    (void)is_late();
   }
   if (left_ <= 0 || late_) stop(lua);
+}
+
+bool Sandbox::is_late() {
+  if (limits_.time_used) late_ = late_ || limits_.time_used() - began_ > limits_.time;
+  return late_;
 }
 
 void Sandbox::count(lua_State* lua, lua_Debug*) {
@@ -115,6 +122,10 @@ void Sandbox::count(lua_State* lua, lua_Debug*) {
 void Sandbox::charge(lua_State* lua, std::int64_t cost) {
   Sandbox& sandbox = of(lua);
   sandbox.use(lua, std::min(cost, sandbox.limits_.instructions));
+}
+
+void Sandbox::charge_each(lua_State* lua, std::uint64_t elements, std::int64_t eighths) {
+  charge(lua, static_cast<std::int64_t>(std::min(elements, kElementsMax)) * eighths / 8);
 }
 
 // ---- running ----
@@ -130,7 +141,8 @@ Result<void> Sandbox::run(std::string_view text) {
   lua_settop(lua_, 0);
   const std::string chunk = "=" + name_;
   const int status = luaL_loadbufferx(lua_, text.data(), text.size(), chunk.c_str(), "t");
-  return outcome(status == LUA_OK ? lua_pcall(lua_, 0, 0, 0) : status);
+  if (status == LUA_OK && is_late()) left_ = 0;  // compiling is no instruction
+  return outcome(status == LUA_OK && left_ > 0 ? lua_pcall(lua_, 0, 0, 0) : status);
 }
 
 // A script that used up a limit failed, even if it caught the error itself.
@@ -175,7 +187,8 @@ Error Sandbox::over(Limit limit) const {
     return {ErrorCode::invalid,
             fmt::format("The policy {} computes for more than {} seconds.", name_,
                         to_seconds(limits_.time)),
-            "Look for a loop that turns numbers into texts.", Retry::useless};
+            "Look for a loop that turns numbers into texts, or make a long script shorter.",
+            Retry::useless};
   if (limit == Limit::text)
     return {
         ErrorCode::invalid,
