@@ -18,8 +18,10 @@ namespace {
 
 constexpr std::size_t kLookedAtMax = 4'000;
 constexpr double kForever = std::numeric_limits<double>::infinity();
+
 // What a job with a deadline may be given, in slots.
 struct Ask {
+  std::int64_t own;  // that nobody else may have: of a job that may not be stopped
   std::int64_t least, most, unit;
   bool stays;  // can't be resized once it runs: makes do with nothing less than its share
 
@@ -30,7 +32,7 @@ struct Ask {
   }
 };
 
-// Slots that are not granted yet, as a step function of the time from now on.
+// Slots that are not granted yet and nobody's own, as a step function of the time from now on.
 class Calendar {
  public:
   explicit Calendar(std::int64_t slots) : steps_{{0, kForever, slots}}, least_(slots) {}
@@ -43,7 +45,7 @@ class Calendar {
     for (std::int64_t level = ask.least; level <= ask.most; level += ask.unit) {
       const double whole = progress(level);
       double done = 0;
-      std::int64_t free = 0;
+      std::int64_t free = ask.own;
       for (const Step& step : steps_) {
         if (step.from >= end || done >= work) break;
         free += step.more;
@@ -56,17 +58,19 @@ class Calendar {
     return std::nullopt;
   }
 
+  // From then on its own slots are nobody's, too.
   void grant(std::int64_t level, const Ask& ask, double until) {
     Step& after = step_at(until);
-    if (level > least_) return grant_step_by_step(level, ask, until);
-    steps_.front().more -= level;
+    const std::int64_t more = level - ask.own;
+    if (more > least_) return grant_step_by_step(level, ask, until);
+    steps_.front().more -= more;
     after.more += level;
-    least_ -= level;
+    least_ -= more;
   }
 
   // Of `level` slots, what is there right now.
   [[nodiscard]] std::int64_t now(std::int64_t level, const Ask& ask) const {
-    return ask.at_most(level, steps_.front().more);
+    return ask.at_most(level, steps_.front().more + ask.own);
   }
 
  private:
@@ -80,8 +84,9 @@ class Calendar {
     least_ = std::numeric_limits<std::int64_t>::max();
     for (Step& step : steps_) {
       free += step.more;
-      const std::int64_t here = ask.at_most(level, free);
-      const std::int64_t takes = step.from < until && here >= ask.floor(level) ? here : 0;
+      const std::int64_t here = ask.at_most(level, free + ask.own);
+      const bool serves = step.from < until && here >= ask.floor(level);
+      const std::int64_t takes = (serves ? here : 0) - ask.own;
       step.more += std::exchange(taken, takes) - takes;
       least_ = std::min(least_, free - takes);
     }
@@ -137,8 +142,9 @@ std::vector<Due> due_jobs(const Snapshot& snapshot, Shares& shares) {
 }
 
 Ask ask_of(const Contender& contender) {
-  return {contender.slots(contender.least), contender.slots(contender.most),
-          contender.slots(contender.step), !contender.job->resizable()};
+  return {contender.slots(contender.workers), contender.slots(contender.least),
+          contender.slots(contender.most), contender.slots(contender.step),
+          !contender.job->resizable()};
 }
 
 // Grants the minimum satisfactory shares. A job that gets none fails the admission test.
@@ -146,7 +152,6 @@ void grant_shares(const Snapshot& snapshot, Shares& shares) {
   Calendar calendar(shares.left());
   for (Due& job : due_jobs(snapshot, shares)) {
     Contender& contender = job.running ? shares.contenders()[*job.running] : job.contender;
-    if (contender.workers > 0) continue;
     const Scaling scaling(*contender.job);
     const Ask ask = ask_of(contender);
     const auto one = contender.slots_per_worker;

@@ -3,6 +3,7 @@
 //              rest.
 // Rule:        jobs with a deadline, the nearest first, each get their minimum satisfactory share:
 //              the smallest size with which, next to the shares granted before, they end in time.
+//              A job that may not be stopped has its smallest size in any case.
 //              A job that can't end in time any more is served with the rest, as are jobs without
 //              a deadline: smallest sizes first to running jobs, the one that would lose most
 //              before the others (policy/harm.hpp), then by arrival; then one step at a time to the
