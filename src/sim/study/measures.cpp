@@ -7,6 +7,8 @@
 namespace paceline::sim {
 namespace {
 
+constexpr double kRounding = 1e-6;  // of a rho: ends are whole microseconds
+
 // Jobs that are in the cluster, integrated over time: how many there were on average in a span.
 class Crowd {
  public:
@@ -65,13 +67,19 @@ double speed_on(const Speedup& speedup, double slots) {
   return speedup.of(below) + (slots - whole) * (speedup.of(below + 1) - speedup.of(below));
 }
 
+// What speed-ups count in: profiles in slots, all others in workers.
+std::int32_t unit_of(const JobOutcome& job) {
+  return job.speedup != nullptr ? 1 : job.slots_per_worker;
+}
+
 double rho_of(const JobOutcome& job, std::int64_t slots, const Speedup& of_others,
               const Crowd& crowd) {
   const Speedup& speedup = speedup_of(job, of_others);
   const double life = to_seconds(*job.ended - job.submitted);
   const double part = static_cast<double>(slots) / crowd.average(job.submitted, *job.ended);
-  const double speed = speed_on(speedup, std::min(part, static_cast<double>(job.most)));
-  return life / (to_seconds(job.length) * speedup.of(job.slots) / speed);
+  const std::int32_t unit = unit_of(job);
+  const double speed = speed_on(speedup, std::min(part, static_cast<double>(job.most)) / unit);
+  return life / (to_seconds(job.length) * speedup.of(job.slots / unit) / speed);
 }
 
 Unfairness unfairness_of(const std::vector<const JobOutcome*>& counted, const Outcome& outcome,
@@ -86,7 +94,7 @@ Unfairness unfairness_of(const std::vector<const JobOutcome*>& counted, const Ou
   const auto n = static_cast<double>(rhos.size());
   const double sum = std::accumulate(rhos.begin(), rhos.end(), 0.0);
   const double squares = std::inner_product(rhos.begin(), rhos.end(), rhos.begin(), 0.0);
-  const auto above = rhos.end() - std::upper_bound(rhos.begin(), rhos.end(), 1.0);
+  const auto above = rhos.end() - std::upper_bound(rhos.begin(), rhos.end(), 1 + kRounding);
   unfairness.mean_rho = sum / n;
   unfairness.p99_rho = percentile(rhos, 0.99);
   unfairness.worst_rho = rhos.back();
@@ -133,7 +141,9 @@ void measure_cluster(const Outcome& outcome, const Speedup& speedup, Measures& m
   double useful = 0;
   for (const JobOutcome& job : outcome.jobs) {
     if (job.ended) last = std::max(last, *job.ended);
-    if (job.completed) useful += to_seconds(job.length) * speedup_of(job, speedup).of(job.slots);
+    const std::int32_t unit = unit_of(job);
+    if (job.completed)
+      useful += to_seconds(job.length) * speedup_of(job, speedup).of(job.slots / unit) * unit;
     measures.resizes += job.resizes;
     measures.preemptions += job.preemptions;
   }

@@ -27,14 +27,21 @@ std::string_view take_word(std::string_view& text) {
   return word;
 }
 
+// A part without a name belongs to the value before it.
 Result<Parameters> parse_parameters(std::string_view text) {
   Parameters parameters;
+  std::string* value = nullptr;
   while (!text.empty()) {
     const std::string_view part = take_word(text);
     const std::size_t equals = part.find('=');
+    if (equals == std::string_view::npos && value != nullptr) {
+      value->append(",").append(part);
+      continue;
+    }
     if (equals == std::string_view::npos || equals == 0) return no_policy(part);
-    const bool fresh = parameters.emplace(part.substr(0, equals), part.substr(equals + 1)).second;
+    const auto [at, fresh] = parameters.emplace(part.substr(0, equals), part.substr(equals + 1));
     if (!fresh) return no_policy(part);
+    value = &at->second;
   }
   return parameters;
 }

@@ -1,6 +1,6 @@
-// Policies to compare, in words: "fifo,fifo(backfill=greedy),las(queues=2,threshold=3600)". A word
-// that ends in .lua is a file with a policy of one's own; what it is called is its name without
-// that.
+// Policies to compare, in words: "fifo,las(queues=2,threshold=3600),fair(weights=ann:2,bob:0.5)". A
+// value may have commas: it ends where the next name and '=' begin. A word that ends in .lua is a
+// file with a policy of one's own; what it is called is its name without that.
 #pragma once
 
 #include <functional>

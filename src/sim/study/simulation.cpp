@@ -39,11 +39,19 @@ bool saves_count(const Workload& workload, const Setup& setup) {
          std::any_of(jobs.begin(), jobs.end(), [](const TraceJob& j) { return j.spec != nullptr; });
 }
 
+// Are there jobs that may be resized from their first save on, and not before?
+bool resized_once_saved(const Trace& trace) {
+  return std::any_of(trace.jobs.begin(), trace.jobs.end(), [](const TraceJob& job) {
+    return job.spec && job.spec->elastic == Elastic::automatic;
+  });
+}
+
 Hazards hazards_of(const Workload& workload, const Setup& setup, const PolicyRegistry& registry) {
   Hazards hazards{setup.failures_per_slot_hour, {}, saves_count(workload, setup)};
   const auto info = registry.find(setup.policy.name);
   const bool disturbs = !info || (*info)->elastic || (*info)->preempts;
-  if ((disturbs && setup.protects) || setup.failures_per_slot_hour > 0)
+  if ((disturbs && (setup.protects || resized_once_saved(*workload.trace))) ||
+      setup.failures_per_slot_hour > 0)
     hazards.save_every = setup.save_every;
   return hazards;
 }
@@ -183,23 +191,25 @@ class Simulation {
   }
 
   void submit(std::size_t index) {
-    Submission submission{spec_of(workload_.arrivals[index]), launch_, {}};
+    Submission submission{spec_of(index), launch_, {}};
     controller_.submit(std::move(submission), [this, index](const Result<JobId>& id) {
       if (!id) return static_cast<void>(++outcome_.refused);
       check(id->value == jobs_.size() + 1, "jobs are numbered as they come");
       jobs_.push_back(static_cast<std::uint32_t>(index));
-      const TraceJob& source = workload_.trace->jobs[workload_.arrivals[index].job];
-      if (source.spec) newest_[source.line] = *id;
+      newest_[workload_.trace->jobs[workload_.arrivals[index].job].line] = *id;
     });
   }
 
-  [[nodiscard]] JobSpec spec_of(const Arrival& arrival) const {
+  [[nodiscard]] JobSpec spec_of(std::size_t index) const {
+    const Arrival& arrival = workload_.arrivals[index];
     const TraceJob& source = workload_.trace->jobs[arrival.job];
     JobSpec spec = source.spec ? own_spec(source, arrival.at, newest_) : plain_spec(source);
-    const bool named = setup_.know == Know::estimate && !source.application.empty();
-    if (!source.spec || setup_.know == Know::none)
-      spec.name = named ? source.application : source.name;
+    const bool by_application = setup_.know == Know::estimate && !source.application.empty();
+    if (!source.spec) spec.name = by_application ? source.application : source.name;
     spec.user = source.user.empty() ? std::string(kNobody) : source.user;
+    // Lengths are learned by account and name (kind_of()): what nobody may know has its own.
+    if (setup_.know != Know::oracle && !by_application)
+      spec.uid = static_cast<std::uint32_t>(index + 1);
     spec.workers = arrival.range;
     if (setup_.know == Know::oracle) spec.expected_duration = arrival.length;
     if (setup_.know == Know::none) {
@@ -294,6 +304,7 @@ class Simulation {
     outcome.job = arrival.job;
     outcome.slots = job.slots(arrival.range.want);
     outcome.most = job.slots(arrival.range.max);
+    outcome.slots_per_worker = job.spec->slots_per_worker;
     outcome.length = arrival.length;
     outcome.submitted = job.submitted_at;
     outcome.started = job.started_at;
@@ -336,7 +347,7 @@ class Simulation {
   std::size_t submitted_ = 0;        // arrivals so far
   std::vector<std::uint32_t> jobs_;  // of job n at n-1: its arrival
   std::vector<bool> is_counted_;     // the same: it is over
-  NewestOfLine newest_;              // of jobs with specs of their own
+  NewestOfLine newest_;
   std::size_t over_ = 0;
   bool given_up_ = false;
   Digest digest_;

@@ -76,7 +76,8 @@ struct JobOutcome {
   std::uint32_t job = 0;   // among the trace's
   std::int32_t slots = 0;  // asked for
   std::int32_t most = 0;   // that it could use
-  Duration length{};       // with these
+  std::int32_t slots_per_worker = 1;
+  Duration length{};  // with these
   Time submitted;
   std::optional<Time> started, ended;
   Duration waited{};  // without all of its workers

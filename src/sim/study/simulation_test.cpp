@@ -302,6 +302,20 @@ TEST(Simulation, AnElasticJobTakesWhatIsFreeAndPaysForEachResize) {
   EXPECT_EQ(outcome.unfinished, 0U);
 }
 
+// Its first save makes a script that says nothing of itself resizable, whoever is protected.
+TEST(Simulation, AJobOfASpecIsResizedOnceItSaved) {
+  auto trace = std::make_shared<Trace>(*trace_of({{0, 100'000, 1}, {7'200, 1'000, 1}}));
+  JobSpec spec;
+  spec.workers = {1, 4, 1};
+  spec.name = "train";
+  for (TraceJob& job : trace->jobs) job.spec = std::make_shared<const JobSpec>(spec);
+  auto setup = exact("1x4", {"elastic-fifo", {}, {}});
+  for (const bool protects : {true, false}) {
+    setup.protects = protects;
+    EXPECT_EQ(*play(trace, setup).jobs[1].started, Time{} + seconds{7'200}) << protects;
+  }
+}
+
 TEST(Simulation, FailuresCostWorkAndJobsStillEnd) {
   auto setup = exact("4x4", {"fifo", {}, {}});
   setup.costs = {seconds{30}, seconds{1}};
@@ -317,12 +331,73 @@ TEST(Simulation, FailuresCostWorkAndJobsStillEnd) {
   EXPECT_NE(play(trace, setup).digest, outcome.digest);
 }
 
+TEST(Simulation, FailuresThatAreNeverDueHurtNobody) {
+  auto setup = exact("1x4", {"fifo", {}, {}});
+  setup.failures_per_slot_hour = 1e-11;
+  const Outcome outcome = play(trace_of({{0, 100, 4}}), setup);
+  EXPECT_EQ(*outcome.jobs[0].ended, Time{} + seconds{100});
+  EXPECT_DOUBLE_EQ(outcome.lost.failure, 0);
+}
+
 TEST(Simulation, WhatPoliciesDoNotKnowDoesNotOrderJobs) {
   const auto trace = trace_of({{0, 100, 4}, {1, 1000, 4}, {2, 10, 4}});
   auto setup = exact("1x4", {"sjf", {}, {}});
   EXPECT_EQ(*play(trace, setup).jobs[2].started, Time{} + seconds{100});
   setup.know = Know::none;
   EXPECT_EQ(*play(trace, setup).jobs[2].started, Time{} + seconds{1100});
+}
+
+// Four busy days, whose jobs the trace calls by few names, or each by its own.
+std::shared_ptr<const Trace> busy_days(int names) {
+  Rng rng(5);
+  std::vector<std::array<double, 3>> rows;
+  for (int day = 0; day < 4; ++day) {
+    for (int i = 0; i < 40; ++i)
+      rows.push_back({day * 86'400.0 + i * 60, 60.0 + static_cast<double>(rng.below(600)), 4});
+  }
+  auto trace = std::make_shared<Trace>(*trace_of(rows));
+  for (std::size_t i = 0; i < trace->jobs.size(); ++i)
+    trace->jobs[i].name = std::to_string(i % static_cast<std::size_t>(names));
+  return trace;
+}
+
+// A day may be drawn twice: its jobs tell nothing of each other.
+TEST(Simulation, WhatPoliciesDoNotKnowTheyDoNotLearnFromTheSameLine) {
+  auto sjf = exact("1x4", {"sjf", {}, {}});
+  auto greedy = exact("1x4", {"fifo", {{"backfill", "greedy"}}, {}});
+  sjf.know = greedy.know = Know::none;
+  for (const int names : {3, 160}) {
+    WorkloadOptions options;
+    for (options.seed = 0; options.seed < 4; ++options.seed) {
+      EXPECT_EQ(play(busy_days(names), sjf, options).digest,
+                play(busy_days(names), greedy, options).digest)
+          << names << " names, seed " << options.seed;
+    }
+  }
+}
+
+TEST(Simulation, LengthsAreLearnedByApplicationNotByTheNameOfALine) {
+  const auto trace = std::make_shared<Trace>(
+      *trace_of({{0, 10, 4}, {20, 1000, 4}, {2000, 1000, 4}, {2001, 1000, 4}, {2002, 10, 4}}));
+  for (TraceJob& job : trace->jobs) job.name = job.duration > seconds{10} ? "long" : "short";
+  auto setup = exact("1x4", {"sjf", {}, {}});
+  setup.know = Know::estimate;
+  EXPECT_EQ(*play(trace, setup).jobs[4].started, Time{} + seconds{4000});
+  for (TraceJob& job : trace->jobs) job.application = job.name;
+  EXPECT_EQ(*play(trace, setup).jobs[4].started, Time{} + seconds{3000});
+}
+
+// ---- what lines ask for ----
+
+TEST(Simulation, AJobWaitsForALineWithoutASpec) {
+  auto trace = std::make_shared<Trace>(*trace_of({{0, 1000, 1}, {1, 10, 1}}));
+  for (std::size_t i = 0; i < 2; ++i) trace->jobs[i].line = static_cast<std::int64_t>(i) + 2;
+  JobSpec spec;
+  spec.workers = {1, 1, 1};
+  spec.name = "b";
+  spec.after = {JobId{2}};
+  trace->jobs[1].spec = std::make_shared<const JobSpec>(spec);
+  EXPECT_EQ(*play(trace, exact("1x4", {"fifo", {}, {}})).jobs[1].started, Time{} + seconds{1000});
 }
 
 TEST(Simulation, OneSeedGivesOneDigestOnAnyNumberOfThreads) {

@@ -12,9 +12,13 @@ namespace {
 
 // What reports count in: steps of a run that has this many.
 constexpr std::uint64_t kStepsOfARun = 1'000'000;
+constexpr double kNeverUs = 1e18;  // 30,000 years
 
 double us(Duration span) { return static_cast<double>(span.count()); }
-Duration whole_us(double us) { return Duration{static_cast<std::int64_t>(std::ceil(us))}; }
+// Not beyond what comes after every end.
+Duration whole_us(double us) {
+  return Duration{static_cast<std::int64_t>(std::ceil(std::min(us, kNeverUs)))};
+}
 
 std::vector<std::int32_t> slots_by_node(const Gang& gang) {
   std::map<NodeId, std::int32_t> slots;

@@ -57,6 +57,24 @@ TEST(Measures, FairnessComparesWithAPartOfTheClusterOfOnesOwn) {
   EXPECT_LT(one.unfairness.jain, 1);
 }
 
+TEST(Measures, AJobThatNobodyDisturbedIsNotUnfair) {
+  auto alone = job(0, 10);
+  *alone.ended += Duration{1};  // ends are whole microseconds
+  const Measures m = measure(outcome_of({alone}, 4), Speedup::linear(), {});
+  EXPECT_DOUBLE_EQ(m.unfairness.above_one, 0);
+}
+
+// Two workers of four slots; on sixteen slots it has four.
+TEST(Measures, SpeedupsAreOfWorkers) {
+  const auto speedup = Speedup::amdahl(0.5);
+  auto alone = job(0, 10, 8, 12);  // twelve seconds on two workers are ten on four
+  alone.slots_per_worker = 4;
+  alone.most = 16;
+  const Measures m = measure(outcome_of({alone}, 16), speedup, {});
+  EXPECT_DOUBLE_EQ(m.unfairness.mean_rho, 1);
+  EXPECT_DOUBLE_EQ(m.useful_utilization, 12 * speedup.of(2) * 4 / (10 * 16));
+}
+
 TEST(Measures, WarmUpAndCoolDownAreLeftOut) {
   const auto outcome = outcome_of({job(0, 10), job(100, 140), job(200, 270)}, 4);
   EXPECT_DOUBLE_EQ(measure(outcome, Speedup::linear(), {seconds{50}, {}}).average_jct, 55);
@@ -130,6 +148,8 @@ TEST(PolicyList, NamesPoliciesWithTheirParameters) {
   EXPECT_EQ((*list)[1].text(), "fifo(backfill=greedy)");
   EXPECT_EQ((*list)[2].parameters.at("threshold"), "3600");
   EXPECT_EQ((*list)[2].text(), "las(queues=2,threshold=3600)");
+  EXPECT_EQ(parse_policies("fair(weights=ann:2,bob:0.5),fifo", registry, no_file)->at(0).text(),
+            "fair(weights=ann:2,bob:0.5)");
   for (const char* wrong : {"", "fifo,", "fifo,,las", "nofo", "fifo(", "fifo(backfill)", "fifo()x",
                             "fifo(backfill=greedy,backfill=none)", "las(queues=0)", "mine.lua"})
     EXPECT_FALSE(parse_policies(wrong, registry, no_file)) << wrong;

@@ -5,8 +5,8 @@
 // simulation will give it: a simulated run at the same sizes takes as long. Where it ran in one
 // piece, the start of its processes is part of it. Work that was lost and done again counts once.
 // What was cancelled, failed or was timed out is as long as it ran (Trace::cut_short); what is not
-// over is as long as it ran so far or as it declared, whichever is more (not_over); what never ran
-// and declared nothing is left out (no_duration).
+// over is as long as it ran up to the last entry or as it declared, whichever is more (not_over);
+// what did not run up to there and declared nothing is left out (no_duration).
 //
 // Nobody repeats what owners did meanwhile: no pause, resize, hold, cancel or time limit. Targets
 // are left out as well, since a simulated job reports no metric. What jobs paused when they were

@@ -46,6 +46,7 @@ void read_paceline(CsvRow& row, TraceJob& job) {
     row.refuse("spec", "wants another number of slots than its line");
   } else {
     spec->user = job.user;
+    if (spec->devices.empty()) spec->devices = job.models;
     job.spec = std::make_shared<const JobSpec>(std::move(*spec));
   }
 }

@@ -49,7 +49,7 @@ class TraceWriter {
     std::string models;
     for (const std::string& model : job.models) models += (models.empty() ? "" : "|") + model;
     fmt::print(out_, "{},{},{},{},{},{},{},{},{}\n", csv_field(job.name),
-               seconds_of(to_us(arrival.at)), seconds_of(arrival.length.count()), job.slots,
+               seconds_of(to_us(arrival.at)), seconds_of(job.duration.count()), job.slots,
                csv_field(job.user), csv_field(job.application),
                job.batch_size > 0 ? std::to_string(job.batch_size) : "", csv_field(models),
                csv_field(spec_of(job, arrival)));

@@ -70,6 +70,27 @@ TEST(WriteTrace, IsReadBackWithTheSamePlans) {
     EXPECT_EQ(digest_of(again, policy), digest_of(workload, policy)) << policy;
 }
 
+// The same part of the training is met again.
+TEST(WriteTrace, KeepsDurationsWhole) {
+  WorkloadOptions options;
+  options.reach = TargetPart{0.5, 0.5};
+  const Workload workload = make_workload(some_trace(), 8, options);
+  const Workload again = make_workload(read_back(text_of(workload)), 8, options);
+  ASSERT_EQ(again.arrivals.size(), workload.arrivals.size());
+  for (std::size_t i = 0; i < again.arrivals.size(); ++i)
+    EXPECT_EQ(again.arrivals[i].length, workload.arrivals[i].length);
+}
+
+TEST(PacelineTrace, ASpecThatNamesNoDevicesHasThoseOfItsLine) {
+  const auto trace = read_back(
+      "submitted_at,duration,slots,models,spec\n"
+      "0,60,1,A100,\"{\"\"name\"\":\"\"b\"\",\"\"priority\"\":60}\"\n"
+      "0,60,1,A100,\"{\"\"name\"\":\"\"b\"\",\"\"devices\"\":[\"\"T4\"\"]}\"\n");
+  ASSERT_EQ(trace->jobs.size(), 2U);
+  EXPECT_EQ(trace->jobs[0].spec->devices, std::vector<std::string>{"A100"});
+  EXPECT_EQ(trace->jobs[1].spec->devices, std::vector<std::string>{"T4"});
+}
+
 TEST(WriteTrace, KeepsEveryWishAndWhatItNames) {
   const std::string text =
       "job,submitted_at,duration,slots,user,application,models,spec\n"

@@ -83,20 +83,22 @@ std::vector<Occurrence> as_it_is(const Trace& trace, Time first) {
   return all;
 }
 
-std::vector<Occurrence> resampled(const std::vector<Occurrence>& all, std::uint64_t seed) {
+// `from`: where the first day begins. REQUIRES: nothing comes before.
+std::vector<Occurrence> resampled(const std::vector<Occurrence>& all, Duration from,
+                                  std::uint64_t seed) {
   std::vector<std::vector<Occurrence>> days;
   for (const Occurrence& one : all) {
-    const auto day = static_cast<std::size_t>(one.since / kDay);
+    const auto day = static_cast<std::size_t>((one.since - from) / kDay);
     if (day >= days.size()) days.resize(day + 1);
     days[day].push_back(one);
   }
   Rng rng(seed);
   std::vector<Occurrence> drawn;
   for (std::size_t day = 0; day < days.size(); ++day) {
-    const Duration begin = kDay * static_cast<std::int64_t>(day);
+    const Duration begin = from + kDay * static_cast<std::int64_t>(day);
     for (const Occurrence& one : days[rng.below(days.size())]) {
       const Duration jitter{rng.between(-kJitter.count(), kJitter.count())};
-      drawn.push_back({std::max(Duration::zero(), begin + one.since % kDay + jitter), one.job});
+      drawn.push_back({std::max(from, begin + (one.since - from) % kDay + jitter), one.job});
     }
   }
   return drawn;
@@ -148,7 +150,8 @@ Workload make_workload(std::shared_ptr<const Trace> trace, std::int64_t slots,
            (options.until && one.since >= *options.until);
   };
   std::erase_if(all, outside);
-  if (options.seed != 0 && !all.empty()) all = resampled(all, options.seed);
+  if (options.seed != 0 && !all.empty())
+    all = resampled(all, options.from.value_or(Duration::zero()), options.seed);
   std::stable_sort(all.begin(), all.end(),
                    [](const auto& a, const auto& b) { return a.since < b.since; });
   workload.arrivals.reserve(all.size());

@@ -7,11 +7,11 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/result.hpp"
@@ -70,7 +70,7 @@ Workload make_workload(std::shared_ptr<const Trace> trace, std::int64_t slots,
 JobSpec plain_spec(const TraceJob& job);
 
 // The newest submission of each line of a trace.
-using NewestOfLine = std::map<std::int64_t, JobId>;
+using NewestOfLine = std::unordered_map<std::int64_t, JobId>;
 
 // What a job asks for that is submitted at that time: its deadline comes as long after its submission
 // as in the trace, and it waits for the newest submissions of the lines that it names. REQUIRES: it

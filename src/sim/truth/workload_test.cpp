@@ -83,6 +83,20 @@ TEST(Workload, ASeedDrawsWholeDaysAgainAndJitters) {
   EXPECT_EQ(drawn.size() % 24, 0U);
 }
 
+TEST(Workload, ASeedDrawsFromTheDaysThatAreLeftIn) {
+  const auto trace = hourly(24 * 20);
+  WorkloadOptions options;
+  options.from = hours{24 * 15 + 6};
+  options.until = hours{24 * 18 + 6};
+  for (options.seed = 0; options.seed < 4; ++options.seed) {
+    const Workload workload = make_workload(trace, 8, options);
+    ASSERT_EQ(workload.arrivals.size(), 24U * 3) << "seed " << options.seed;
+    const Time first = trace->jobs[0].submitted;
+    EXPECT_GE(workload.arrivals.front().at, first + *options.from);
+    EXPECT_LE(workload.arrivals.back().at, first + *options.until + kJitter);
+  }
+}
+
 TEST(Workload, SizesAreSlotsOrMultiplesOfWhatWasAskedFor) {
   WorkloadOptions options;
   options.elastic = *parse_elastic_rule("min=1,max=2x");
