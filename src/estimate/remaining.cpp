@@ -21,29 +21,32 @@ std::optional<double> believed_ratio(const Job& job) {
   return ratio;
 }
 
-// What a second of running now counts for, of the length at the wanted size.
+double speed_at(const Job& job, std::int32_t workers) {
+  const auto& speeds = job.spec->expected_speeds;
+  return speeds.empty() ? workers : speed_in(speeds, workers);
+}
+
+// What a second of running now counts for, at the size that was submitted.
 double relative_speed(const Job& job) {
   if (job.state != JobState::running) return 0;
-  const auto& speeds = job.spec->expected_speeds;
-  if (!speeds.empty())
-    return speed_in(speeds, job.current->size()) / speed_in(speeds, job.range.want);
-  return static_cast<double>(job.current->size()) / job.range.want;
+  return speed_at(job, job.current->size()) / speed_at(job, job.spec->workers.want);
 }
 
-// Of a job that expects speeds: what its past sizes count for, at the wanted one.
-double expected_run(const Job& job) {
-  const auto& speeds = job.spec->expected_speeds;
+// What a second at the size that was submitted takes at the one that is wanted now.
+double at_wanted(const Job& job) {
+  return speed_at(job, job.spec->workers.want) / speed_at(job, job.range.want);
+}
+
+double run_of(const Job& job, const std::vector<RanAt>& parts) {
   double seconds = 0;
-  for (const RanAt& part : job.ran_at)
-    seconds += to_seconds(part.span) * speed_in(speeds, part.workers);
-  return seconds / speed_in(speeds, job.range.want);
+  for (const RanAt& part : parts) seconds += to_seconds(part.span) * speed_at(job, part.workers);
+  return seconds / speed_at(job, job.spec->workers.want);
 }
 
-// Running time that counts, at the wanted size, up to now.
-double length_run(const Job& job, Time now) {
-  const double before = job.spec->expected_speeds.empty() ? job.length_run() : expected_run(job);
-  return now > job.changed_at ? before + to_seconds(now - job.changed_at) * relative_speed(job)
-                              : before;
+// Nothing: only an older program heard it.
+std::optional<double> run_when_told(const Job& job) {
+  if (job.told_at.empty()) return std::nullopt;
+  return run_of(job, job.told_at);
 }
 
 // How far off a length from this source may be, as parts of what is left.
@@ -78,8 +81,19 @@ std::string_view to_string(LengthSource source) {
   return "progress";
 }
 
+double length_run(const Job& job, Time now) {
+  const double before = run_of(job, job.ran_at);
+  return now > job.changed_at ? before + to_seconds(now - job.changed_at) * relative_speed(job)
+                              : before;
+}
+
+Duration length_to_declare(const Job& job, Time now, double left) {
+  return from_seconds(length_run(job, now) + left / at_wanted(job));
+}
+
 LengthSource length_source(const Job& job) {
-  if (believed_ratio(job) && !job.ran_at.empty()) return LengthSource::progress;
+  if (believed_ratio(job) && !(job.ran_at.empty() && job.told_at.empty()))
+    return LengthSource::progress;
   if (job.spec->expected_duration) return LengthSource::declared;
   return job.usual_length ? LengthSource::name : LengthSource::unknown;
 }
@@ -87,14 +101,13 @@ LengthSource length_source(const Job& job) {
 double length_left(const Job& job, Time now) {
   const double run = length_run(job, now);
   switch (length_source(job)) {
-    case LengthSource::progress: {
-      const double ratio = *believed_ratio(job);
-      return run * (1 - ratio) / ratio;
-    }
+    case LengthSource::progress:
+      return std::max(0.0, run_when_told(job).value_or(run) / *believed_ratio(job) - run) *
+             at_wanted(job);
     case LengthSource::declared:
-      return std::max(0.0, to_seconds(*job.spec->expected_duration) - run);
+      return std::max(0.0, to_seconds(*job.spec->expected_duration) - run) * at_wanted(job);
     case LengthSource::name:
-      return std::max(0.0, to_seconds(*job.usual_length) - run);
+      return std::max(0.0, to_seconds(*job.usual_length) - run) * at_wanted(job);
     case LengthSource::unknown:
       break;
   }
@@ -103,7 +116,7 @@ double length_left(const Job& job, Time now) {
 
 LengthLeft length_left_within(const Job& job, Time now, double usual) {
   const LengthSource source = length_source(job);
-  const double run = length_run(job, now);
+  const double run = length_run(job, now) * at_wanted(job);
   if (source == LengthSource::unknown)
     return {usual, usual / kUnknownFactor, std::max(usual, run) * kUnknownFactor};
   const double left = length_left(job, now);
@@ -114,14 +127,14 @@ LengthLeft length_left_within(const Job& job, Time now, double usual) {
 
 double length_slope(const Job& job) {
   switch (length_source(job)) {
-    case LengthSource::progress: {
-      const double ratio = *believed_ratio(job);
-      return relative_speed(job) * (1 - ratio) / ratio;
-    }
     case LengthSource::unknown:
       return 0;
+    case LengthSource::progress:
+      if (!run_when_told(job))
+        return relative_speed(job) * at_wanted(job) * (1 / *believed_ratio(job) - 1);
+      [[fallthrough]];
     default:
-      return -relative_speed(job);
+      return -relative_speed(job) * at_wanted(job);
   }
 }
 

@@ -1,7 +1,8 @@
 // How long a job still has to run: its length, declared by its owner, else what its progress says,
-// else what its owner's jobs of its name took, less what it has run. Lengths are running seconds at the wanted
-// size; at another size they are divided by its speed (scaling.hpp). What it has run at other sizes
-// counts by the speeds that it expects of them, else linearly.
+// else what its owner's jobs of its name took, less what it has run. Declared and learned lengths are
+// running seconds at the size that the submission wanted. At another size, be it one that the owner gave by
+// `resize` or one of its past, the speeds count that the job expects, else the number of workers. What is left
+// at a size that it may get is divided by its speed (scaling.hpp).
 #pragma once
 
 #include <cstdint>
@@ -27,6 +28,12 @@ enum class LengthSource { unknown, name, declared, progress };
 std::string_view to_string(LengthSource source);  // "unknown", "name", "declared", "progress"
 
 LengthSource length_source(const Job& job);
+
+// Running seconds that count, at the size that its submission wanted.
+double length_run(const Job& job, Time now);
+
+// The length that would have to be declared for so many seconds to be left at the wanted size.
+Duration length_to_declare(const Job& job, Time now, double left);
 
 // Seconds left at the wanted size; infinity if unknown. Exact for a job that waits, whatever `now`.
 double length_left(const Job& job, Time now);

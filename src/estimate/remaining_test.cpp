@@ -67,6 +67,55 @@ TEST(LengthLeft, BelievesProgressOnceThereIsSome) {
   EXPECT_DOUBLE_EQ(left(world, a), 30);
 }
 
+TEST(LengthLeft, OfALengthThatWasDeclaredIsLongerAtASizeThatWasMadeSmaller) {
+  World world("1x4 cpu");
+  const JobId a = world.submit("4..4 expect=100s name=digits");
+  world.resize(a, "1..1");
+  EXPECT_DOUBLE_EQ(left(world, a), 400);
+  world.start(a, 1);
+  world.started(a);
+  world.advance(span("40s"));
+  EXPECT_DOUBLE_EQ(left(world, a), 360);
+  EXPECT_EQ(remaining(world.job(a), world.now()), span("360s"));
+  world.advance(span("360s"));
+  EXPECT_DOUBLE_EQ(left(world, a), 0);
+  world.ended(a);
+  EXPECT_EQ(world.job(world.submit("4..4 name=digits")).usual_length, span("100s"));
+}
+
+TEST(LengthLeft, GoesDownBetweenTwoReports) {
+  World world("1x1 cpu");
+  const JobId a = world.run("1 samples=1000", 1);
+  Progress report;
+  for (report.samples = 100; *report.samples < 300; *report.samples += 100) {
+    world.advance(span("1h"));
+    world.report(a, report);
+    EXPECT_DOUBLE_EQ(left(world, a), 36.0 * (1000.0 - static_cast<double>(*report.samples)));
+    EXPECT_DOUBLE_EQ(length_slope(world.job(a)), -1);
+  }
+  world.advance(span("30m"));
+  report.samples.reset();
+  report.metrics["loss"] = 1;  // tells nothing of how far it is
+  world.report(a, report);
+  world.advance(span("29m"));
+  EXPECT_DOUBLE_EQ(left(world, a), 8 * 3600 - 59 * 60);
+}
+
+TEST(LengthLeft, KeepsWhatProgressToldOfTheLengthWhereWorkIsLost) {
+  World world("1x1 cpu");
+  const JobId a = world.run("1 samples=1000", 1);
+  Progress report;
+  report.samples = 900;
+  world.advance(span("100s"));
+  world.checkpoint(a);
+  world.advance(span("800s"));
+  world.report(a, report);
+  EXPECT_DOUBLE_EQ(left(world, a), 100);
+  world.node_lost("cpu-0");
+  EXPECT_EQ(world.job(a).state, JobState::pending);
+  EXPECT_DOUBLE_EQ(left(world, a), 900);
+}
+
 TEST(LengthSource, HasAWordForEach) {
   EXPECT_EQ(to_string(LengthSource::unknown), "unknown");
   EXPECT_EQ(to_string(LengthSource::name), "name");

@@ -16,11 +16,6 @@ namespace {
 constexpr int kRoundsPerMoment = 50;  // a policy that changes its mind for ever is cut off
 constexpr double kSpeedMin = 1e-6;
 
-double length_run_until(const Job& job, Time now) {
-  if (job.state != JobState::running || now <= job.changed_at) return job.length_run();
-  return job.length_run() + to_seconds(now - job.changed_at) * job.current->size() / job.range.want;
-}
-
 double seconds_left(const Job& job, Time now, Lengths lengths, double usual) {
   const LengthLeft left = length_left_within(job, now, usual);
   if (lengths == Lengths::likely) return left.likely;
@@ -33,7 +28,7 @@ void declare_length(Job& job, Time now, Lengths lengths) {
   if (length_source(job) == LengthSource::unknown) return;
   const double left = seconds_left(job, now, lengths, 0);
   JobSpec spec = *job.spec;
-  spec.expected_duration = from_seconds(length_run_until(job, now) + left);
+  spec.expected_duration = length_to_declare(job, now, left);
   job.spec = std::make_shared<const JobSpec>(std::move(spec));
   job.progress.reset();
 }

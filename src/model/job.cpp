@@ -49,8 +49,8 @@ bool operator==(const Job& a, const Job& b) {
                     j.waited, j.ran, j.paused, j.leased, j.slot_seconds, j.service_from, j.bill,
                     j.progress, j.checkpoint, j.kept, j.kept_at, j.model, j.target, j.ending,
                     j.last_change, j.last_changed_at, j.waiting_since, j.ran_at, j.saved_at,
-                    j.usual_length, j.speeds, j.speed_mark, j.resize_pause, j.resize_pauses,
-                    j.in_place_pause, j.in_place_pauses, j.dropped);
+                    j.told_at, j.usual_length, j.speeds, j.speed_mark, j.resize_pause,
+                    j.resize_pauses, j.in_place_pause, j.in_place_pauses, j.dropped);
   };
   return key(a) == key(b);
 }

@@ -110,6 +110,7 @@ struct Job {
   // What counts of its running, by size in rising order: work that was lost is taken out again.
   std::vector<RanAt> ran_at;
   std::vector<RanAt> saved_at;           // the same, as of the newest checkpoint
+  std::vector<RanAt> told_at;            // the same, when it told last how far it is
   std::optional<Duration> usual_length;  // of jobs of its name, at the wanted size
   std::vector<SpeedPoint> speeds;        // by workers, nodes, device
   std::optional<SpeedMark> speed_mark;

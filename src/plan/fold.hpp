@@ -73,6 +73,7 @@ class Fold {
   void all_run(Job& job);  // every worker of its current gang
   void member_ended(Job& job, Worker& worker, const WorkerEnded& e);
   void fail_newcomers(Job& job);
+  static void wait_while_too_few(Job& job);
   void parting_ended(Job& job, const WorkerEnded& e);
   [[nodiscard]] bool speaks(JobId job, Generation generation) const;
 
@@ -81,6 +82,7 @@ class Fold {
   void measure_speed(Job& job, Generation generation);
   void measure_pause(Job& job, std::optional<Time> since);  // that its workers were asked for
   void measure_pause_in_place(Job& job);
+  void note_progress(Job& job, const Progress& report);
   void learn_length(const Job& job);  // of a job that completed
   void recall_length(Job& job);       // for a job that begins to wait
   void bill(Job& job, double Bill::*cause, double slot_seconds);
@@ -127,6 +129,7 @@ class Fold {
   std::vector<JobId> lose_checkpoints_on(const std::string& node);  // of those jobs
   // Has the gang a node where the newest checkpoint can't be found, though its start needs it?
   [[nodiscard]] bool lacks_checkpoint(const Job& job, const Gang& gang) const;
+  [[nodiscard]] bool never_gets_checkpoint(const Job& job, const Gang& gang) const;
   void bill_lost_work(Job& job, Time until);
   void forget_lost_work(Job& job);
   [[nodiscard]] bool counts_as_quick(const Job& job) const;

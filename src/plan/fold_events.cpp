@@ -11,10 +11,22 @@
 #include "plan/retirement.hpp"
 
 namespace paceline {
+namespace {
+
+// Nothing of what lay on the one is on the other.
+bool is_another_machine(const NodeSpec& before, const NodeSpec& now) {
+  return !before.machine.empty() && !now.machine.empty() && before.machine != now.machine;
+}
+
+}  // namespace
 
 void Fold::on(const NodeUp& e) {
   check(e.node.value <= parts_.nodes.size(), "nodes are numbered in the order they join");
   if (e.node.value == parts_.nodes.size()) parts_.nodes.push_back(Node{e.node, {}, false, {}});
+  const bool is_another = is_another_machine(parts_.nodes[e.node.value].spec, e.spec);
+  const auto losing = is_another && !by_rules_before(6)
+                          ? lose_checkpoints_on(parts_.nodes[e.node.value].spec.name)
+                          : std::vector<JobId>{};
   Node& node = parts_.nodes[e.node.value];
   count_node(node, -1);
   node.spec = e.spec;
@@ -25,6 +37,7 @@ void Fold::on(const NodeUp& e) {
   node.slots.resize(std::max(node.slots.size(), e.spec.slots.size()));
   count_node(node, +1);
   index_slots(node);
+  for (const JobId id : losing) try_switch(touch(id));
 }
 
 Node& Fold::known_node(NodeId id) {
@@ -160,8 +173,12 @@ void Fold::on(const RangeSet& e) {
   if (is_over(job.state)) return;
   job.range = e.range;
   job.pinned = true;
-  if (job.awaits_replacements() && !job.forming)
-    job.current->waits = job.current->size() < job.range.min;
+  if (!job.forming) wait_while_too_few(job);
+}
+
+// Its owner may have said that as many are enough.
+void Fold::wait_while_too_few(Job& job) {
+  if (job.awaits_replacements()) job.current->waits = job.current->size() < job.range.min;
 }
 
 void Fold::on(const PolicySet& e) {
@@ -297,6 +314,7 @@ void Fold::on(const NewcomersLate& e) {
 // next is formed by a restart.
 void Fold::fail_newcomers(Job& job) {
   drop_forming(job);
+  if (!by_rules_before(6)) wait_while_too_few(job);
   if (++job.current->joins_failed < kJoinsFailedMax) return;
   job.current->in_place = false;
   if (job.awaits_replacements()) give_up_waiting(job);
@@ -355,7 +373,10 @@ void Fold::on(const CheckpointAcknowledged& e) {
     job.kept_at = job.saved_at;
   }
   job.checkpoint = e.checkpoint;
-  if (!job.checkpoint->place) job.kept.reset();
+  if (!job.checkpoint->place) {
+    job.kept.reset();
+    if (!by_rules_before(6)) job.kept_at.clear();
+  }
   if (job.current) {
     job.current->unsaved = Duration::zero();
     job.current->asked.reset();
@@ -364,7 +385,7 @@ void Fold::on(const CheckpointAcknowledged& e) {
   job.quick_failures = 0;
 }
 
-// A copy of one that is no longer the newest serves until there is one of a newer.
+// A copy of one that is no longer the newest serves until there is one of a newer, or it is lost.
 void Fold::on(const CheckpointKept& e) {
   const Job* known = state_.find_job(e.job);
   if (known == nullptr || is_over(known->state) || !known->checkpoint || !e.checkpoint.place)
@@ -373,6 +394,10 @@ void Fold::on(const CheckpointKept& e) {
   auto& newest = *job.checkpoint;
   if (!newest.place || !newest.place->is_of(*e.checkpoint.place)) {
     if (newest.place && e.keeping == Keeping::kept) job.kept = e.checkpoint;
+    if (e.keeping != Keeping::kept && job.kept && job.kept->place->is_of(*e.checkpoint.place)) {
+      job.kept.reset();
+      job.kept_at.clear();
+    }
     return;
   }
   switch (e.keeping) {
@@ -387,9 +412,7 @@ void Fold::on(const CheckpointKept& e) {
       lose_checkpoint(job);
   }
   if (!job.forming || job.current) return;
-  const bool never =
-      job.checkpoint && job.checkpoint->place && !job.checkpoint->place->unkept.empty();
-  if (never && lacks_checkpoint(job, *job.forming)) return requeue(job, Duration::zero());
+  if (never_gets_checkpoint(job, *job.forming)) return requeue(job, Duration::zero());
   try_switch(job);
 }
 
@@ -402,6 +425,7 @@ void Fold::on(const Progressed& e) {
   Job& job = touch(e.job);
   if (!job.progress) job.progress.emplace();
   merge(*job.progress, e.report);
+  note_progress(job, e.report);
   if (!job.current || e.generation >= job.current->generation) {
     measure_speed(job, e.generation);
     if (e.report.step_seconds) learn_interference(job, *e.report.step_seconds);

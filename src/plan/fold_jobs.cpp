@@ -157,6 +157,10 @@ bool Fold::lacks_checkpoint(const Job& job, const Gang& gang) const {
          });
 }
 
+bool Fold::never_gets_checkpoint(const Job& job, const Gang& gang) const {
+  return lacks_checkpoint(job, gang) && !job.checkpoint->place->unkept.empty();
+}
+
 // The next gang goes on from the newest checkpoint.
 void Fold::forget_lost_work(Job& job) {
   job.ran_at = job.saved_at;
@@ -234,7 +238,8 @@ void Fold::go_on(Job& job, Time ended) {
   bill_lost_work(job, ended);
   forget_lost_work(job);
   job.current.reset();
-  if (job.forming) return try_switch(job);
+  if (job.forming && (by_rules_before(6) || !never_gets_checkpoint(job, *job.forming)))
+    return try_switch(job);
   requeue(job, Duration::zero());
 }
 

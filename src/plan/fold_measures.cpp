@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "estimate/learning.hpp"
+#include "estimate/remaining.hpp"
 #include "model/kind.hpp"
 #include "plan/fold.hpp"
 
@@ -103,13 +104,28 @@ void Fold::measure_pause_in_place(Job& job) {
   learn_pause_in_place(job, to_seconds(at_ - *job.last_resized_at));
 }
 
+// Its report may have been on its way for a while. What a gang told that is gone counts as of the one before:
+// its work is lost.
+void Fold::note_progress(Job& job, const Progress& report) {
+  const bool tells =
+      report.step || report.samples || report.epoch || report.total_steps || report.total_epochs;
+  if (!tells || !job.current || by_rules_before(6)) return;
+  job.told_at = job.ran_at;
+  if (job.state != JobState::running) return;
+  const auto here = std::ranges::find(job.told_at, job.current->size(), &RanAt::workers);
+  if (here == job.told_at.end()) return;
+  here->span -= std::clamp(at_ - report.reported_at, Duration::zero(), here->span);
+  if (here->span == Duration::zero()) job.told_at.erase(here);
+}
+
 // Those of its name that wait without a length of their own are told while the mean still moves:
 // after the 1st, 2nd, 4th, 8th, … job.
 void Fold::learn_length(const Job& job) {
   auto& names = parts_.names;
   const auto [known, fresh] = names.try_emplace(kind_of(*job.spec));
   NameHistory& history = known->second;
-  paceline::learn_length(history, job.length_run(), at_);
+  const double seconds = by_rules_before(6) ? job.length_run() : length_run(job, at_);
+  paceline::learn_length(history, seconds, at_);
   const bool moves = std::has_single_bit(history.completed);
   if (fresh && names.size() > kNamesMax) forget_old_names(names);
   if (!moves) return;

@@ -98,6 +98,21 @@ TEST_F(KeptCheckpoints, ACopyThatComesLateIsOfUseStill) {
   EXPECT_EQ(job().kept->step, 1U);
 }
 
+TEST_F(KeptCheckpoints, ACopyOfTheOneBeforeThatIsLostServesNobody) {
+  const Checkpoint first = save(1);
+  tell_kept(first, Keeping::kept, "first");
+  world_.advance(span("10m"));
+  const Checkpoint second = save(2);
+  ASSERT_TRUE(job().kept);
+  tell_kept(first, Keeping::unkept, "it is lost");
+  EXPECT_FALSE(job().kept);
+  EXPECT_EQ(job().checkpoint->path, second.path);
+  EXPECT_EQ(job().checkpoint->place->unkept, "");
+  tell_kept(second, Keeping::lost);
+  EXPECT_FALSE(job().checkpoint);
+  EXPECT_TRUE(job().saved_at.empty()) << "nothing of what it did is left";
+}
+
 TEST_F(KeptCheckpoints, ARestartWaitsForTheCopy) {
   world_.change_size(job_, 6);
   ASSERT_TRUE(job().forming);
@@ -119,6 +134,33 @@ TEST_F(KeptCheckpoints, ARestartThatNeverGetsItGoesBackToTheQueue) {
   EXPECT_EQ(world_.state().slots_leased(), 0);
   EXPECT_EQ(start_on(1).size(), 1U);
   EXPECT_TRUE(start_on(0).empty());
+}
+
+TEST_F(KeptCheckpoints, ARestartThatIsToldSoWhileItsGangLeavesGoesBackToTheQueue) {
+  world_.change_size(job_, 6);
+  const Checkpoint saved = save(1);
+  tell_kept(saved, Keeping::unkept, "it is too large");
+  EXPECT_TRUE(job().forming) << "a later one may be kept";
+  world_.ended(job_);
+  EXPECT_EQ(job().state, JobState::pending);
+  EXPECT_EQ(world_.state().slots_leased(), 0);
+}
+
+TEST_F(KeptCheckpoints, AreLostWhereAnotherMachineTakesTheName) {
+  NodeSpec spec = world_.state().find_node(NodeId{0})->spec;
+  spec.machine = "aaaa";
+  world_.tell(NodeUp{NodeId{0}, spec});
+  const Checkpoint first = save(1);
+  tell_kept(first, Keeping::kept, "first");
+  save(2);
+  world_.node_lost(node_of(0));
+  world_.node_down(node_of(0));
+  world_.tell(NodeUp{NodeId{0}, spec});
+  EXPECT_EQ(job().checkpoint->step, 2U) << "it is the machine that it was";
+  spec.machine = "bbbb";
+  world_.tell(NodeUp{NodeId{0}, spec});
+  EXPECT_EQ(job().checkpoint->path, first.path);
+  EXPECT_TRUE(start_on(1).empty());
 }
 
 TEST_F(KeptCheckpoints, OneThatRunsIsTiedOnlyIfThereWillBeNoCopy) {

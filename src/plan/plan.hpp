@@ -98,8 +98,11 @@ struct Plan {
 //   4: those that are left of a gang, fewer than its minimum, wait for others in place of the dead;
 //      newcomers leave where the others had ended well before they met
 //   5: a job that runs loses one checkpoint with a node that retires, not also the copy before it
+//   6: how far a job is counts as of when it told it; lengths of a name are learned at the submitted size;
+//      who would wait for a copy that never comes waits in the queue; what lay on a machine is lost where another
+//      one takes its name; a gang whose newcomers fail is judged by the range that its owner gave meanwhile
 inline constexpr std::uint32_t kFirstFoldRules = 1;
-inline constexpr std::uint32_t kFoldRules = 5;
+inline constexpr std::uint32_t kFoldRules = 6;
 
 // What a server decides by, besides what the journal tells: noted where it began.
 struct Began {

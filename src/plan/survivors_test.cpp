@@ -485,6 +485,19 @@ TEST_F(TooFew, GoOnWhereTheirNumberBecomesEnough) {
   EXPECT_EQ(job().state, JobState::running);
 }
 
+TEST_F(TooFew, GoOnWhereTheirNumberBecameEnoughBeforeTheirNewcomersFailed) {
+  round();
+  ASSERT_TRUE(job().forming);
+  world_.tell(RangeSet{job_, {1, 4, 2}, {}});
+  const auto newcomer = job().forming->process(job_, 1);
+  world_.tell(WorkerStarted{newcomer, 4711});
+  ends(newcomer, ending("1"));
+  EXPECT_FALSE(job().forming);
+  EXPECT_FALSE(job().awaits_replacements());
+  stand();
+  EXPECT_EQ(job().state, JobState::running);
+}
+
 TEST_F(TooFew, AreStoppedByTheirOwner) {
   round();
   world_.tell(JobRequested{job_, Request::cancel, {}});

@@ -157,6 +157,14 @@ TEST_F(ForecastTest, SpareSlotsMakeAnElasticJobFaster) {
   EXPECT_LT(forecast("elastic-fifo").means.completion, 60);
 }
 
+TEST_F(ForecastTest, CountsWhatRanAtAnotherSizeByTheSpeedsThatTheJobExpects) {
+  world.emplace("1x4 cpu", "fifo");
+  world->run("1..4@4 expect=5000s speeds=1:1,4:2 elastic=no", 1);
+  world->advance(span("4000s"));
+  // Half as fast as it wants: 2,000 of the 5,000 s are done, and the rest takes 6,000.
+  EXPECT_DOUBLE_EQ(forecast("fifo").means.completion, 10'000);
+}
+
 TEST_F(ForecastTest, EndsWhereNothingCanHappenAnyMore) {
   world->submit("1 expect=10s");
   world->node_down("cpu-0");

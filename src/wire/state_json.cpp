@@ -145,8 +145,8 @@ void describe(Fields& fields, FieldsOf<Fields, Job>& job) {
   auto& [id, spec, range, pinned, state, held, current, forming, parting, last_generation, attempt,
          retries_used, quick_failures, refused, resizes, preemptions, submitted_at, eligible_at,
          started_at, ended_at, last_resized_at, paused_at, waiting_since, changed_at, waited, ran,
-         paused, leased, slot_seconds, service_from, bill, ran_at, saved_at, usual_length, speeds,
-         speed_mark, resize_pause, resize_pauses, in_place_pause, in_place_pauses, progress,
+         paused, leased, slot_seconds, service_from, bill, ran_at, saved_at, told_at, usual_length,
+         speeds, speed_mark, resize_pause, resize_pauses, in_place_pause, in_place_pauses, progress,
          checkpoint, kept, kept_at, model, target, ending, last_change, last_changed_at, dropped] =
       job;
   fields("id", id)("spec", spec)("range", range)("pinned", pinned)("state", state)("held", held);
@@ -158,6 +158,7 @@ void describe(Fields& fields, FieldsOf<Fields, Job>& job) {
   fields("ended_at", ended_at)("last_resized_at", last_resized_at)("paused_at", paused_at);
   fields("waiting_since", waiting_since);
   fields("ran_at", ran_at)("saved_at", saved_at)("usual_length_seconds", usual_length);
+  fields.unless({}, "told_at", told_at);
   fields("speeds", speeds)("speed_mark", speed_mark)("resize_pause", resize_pause);
   fields("resize_pauses", resize_pauses)("dropped", dropped);
   fields.unless({}, "parting", parting).unless(0.0, "in_place_pause", in_place_pause);
