@@ -21,8 +21,8 @@ using Parameters = std::map<std::string, std::string>;
 // What needs no round under a policy.
 struct Quiet {
   // True if a round that follows only what the last plan asked for would change nothing. A gang that
-  // came up makes no round either, unless the draft awaits its start: then there is one when that
-  // gang may be changed.
+  // came up makes no round either, unless the draft awaits its start, or its owner or its node calls
+  // it away: then there is one when that gang may be changed.
   bool as_planned = false;
 };
 

@@ -37,6 +37,7 @@ struct Giver {
 
 // Starts that have the same givers, for workers of as many slots.
 struct Alike {
+  std::string_view room;  // equal_room()
   std::int32_t slots_per_worker;
   std::int32_t priority;
   Owed owed;
@@ -111,7 +112,8 @@ class Settlement {
       if (tried == TradeResult::started) return true;
       if (tried == TradeResult::impossible) return ask(wish, to_ask), false;
     }
-    if (to_ask.empty() && takes_any_slots(*wish.job)) hopeless = std::min(hopeless, wish.at_least);
+    if (to_ask.empty() && takes_any_slots(draft_, *wish.job))
+      hopeless = std::min(hopeless, wish.at_least);
     return ask(wish, to_ask), false;
   }
 
@@ -156,7 +158,8 @@ class Settlement {
   // to such a start. A job that wants as many need not search again.
   std::int32_t& hopeless_from(const Wish& wish) {
     const JobSpec& spec = *wish.job->spec;
-    const Alike alike{spec.slots_per_worker, spec.priority, wish.owed};
+    const Alike alike{equal_room(snapshot_.state, *wish.job), spec.slots_per_worker, spec.priority,
+                      wish.owed};
     const auto known = std::find_if(hopeless_.begin(), hopeless_.end(),
                                     [&](const auto& entry) { return entry.first == alike; });
     if (known != hopeless_.end()) return known->second;

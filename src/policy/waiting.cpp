@@ -3,6 +3,8 @@
 #include <map>
 #include <utility>
 
+#include "placement/suiting.hpp"
+#include "plan/constraints.hpp"
 #include "plan/lending.hpp"
 
 namespace paceline {
@@ -28,15 +30,20 @@ std::int32_t wanted(const State& state, const Job& job) {
   if (const auto frozen = frozen_workers(job)) return *frozen;
   if (job.range.min == job.range.want) return job.range.want;
   const std::int32_t group = job.spec->mesh.tensor;  // stays on one node
-  const auto groups = state.workers_ever(group * job.spec->slots_per_worker);
+  const bool any = !is_particular(*job.spec) && !state.topology().is_choosy();
+  const auto groups = any ? state.workers_ever(group * job.spec->slots_per_worker)
+                          : groups_ever(state, *job.spec, (job.range.want + group - 1) / group);
   const auto most = std::min<std::int64_t>(groups * group, job.range.want);
   return std::max(job.range.min, static_cast<std::int32_t>(most - most % job.spec->mesh.step()));
 }
 
-bool takes_any_slots(const Job& job) {
-  const JobSpec& spec = *job.spec;
-  return !job.lends() && spec.devices.empty() && spec.affinity.empty() && !spec.exclusive &&
-         spec.mesh.tensor == 1 && spec.cpus == 0 && spec.memory_bytes == 0;
+bool takes_any_slots(const Draft& draft, const Job& job) {
+  return !job.lends() && job.spec->affinity.empty() && job.spec->mesh.tensor == 1 &&
+         Constraints(draft.standing(), job, draft.snapshot().now, kAllPreferred).only_its_users();
+}
+
+std::string_view equal_room(const State& state, const Job& job) {
+  return state.topology().is_choosy() ? std::string_view(job.spec->user) : std::string_view();
 }
 
 bool fits_by_count(const Job& job, const Draft& draft) {
@@ -45,8 +52,9 @@ bool fits_by_count(const Job& job, const Draft& draft) {
   const auto aloof = [&](const Change& change) {
     return keeps_others_off(*state.job(change.job).spec);
   };
-  return takes_any_slots(job) && job.spec->slots_per_worker == 1 && state.aloof().empty() &&
-         std::none_of(draft.changes().begin(), draft.changes().end(), aloof);
+  return job.spec->slots_per_worker == 1 && !state.topology().is_choosy() &&
+         state.aloof().empty() && std::ranges::none_of(draft.changes(), aloof) &&
+         takes_any_slots(draft, job);
 }
 
 void start_in_order(const Snapshot& snapshot, Draft& draft,
@@ -71,9 +79,9 @@ void start_in_order(const Snapshot& snapshot, Draft& draft,
 }
 
 void start_rest(const Snapshot& snapshot, Draft& draft, const Rest& rest) {
-  // By the slots of a worker: so many workers of a job that takes any slots found no seats, so that
-  // no job with as many does.
-  std::map<std::int32_t, std::int32_t> hopeless;
+  // By the slots of a worker, and by whose it is: so many workers of a job that takes any slots found no seats,
+  // so that no job with as many does.
+  std::map<std::pair<std::int32_t, std::string_view>, std::int32_t> hopeless;
   const auto free = [&] { return static_cast<std::int64_t>(draft.free().total()); };
   if (free() == 0) return;
   auto walk = snapshot.state.waiting_by(rest.order).walk();
@@ -83,7 +91,8 @@ void start_rest(const Snapshot& snapshot, Draft& draft, const Rest& rest) {
     const std::int32_t n = rest.sizes == Sizes::wanted || frozen_workers(job)
                                ? wanted(snapshot.state, job)
                                : whole_steps(job, job.range.min);
-    auto& limit = hopeless.try_emplace(job.spec->slots_per_worker, kWorkersMax + 1).first->second;
+    const std::pair kind(job.spec->slots_per_worker, equal_room(snapshot.state, job));
+    auto& limit = hopeless.try_emplace(kind, kWorkersMax + 1).first->second;
     if (job.slots(n) > free() || n >= limit) continue;
     auto seats = draft.fit(job.id, n);
     if (seats) {
@@ -91,7 +100,7 @@ void start_rest(const Snapshot& snapshot, Draft& draft, const Rest& rest) {
       draft.start(job.id, std::move(*seats),
                   partly ? Reason{ReasonCode::starts_at_min, {n, job.range.max}, {}}
                          : Reason{ReasonCode::starts, {n}, {}});
-    } else if (takes_any_slots(job)) {
+    } else if (takes_any_slots(draft, job)) {
       limit = std::min(limit, n);
     }
   }

@@ -19,8 +19,12 @@ bool startable(const Job& job, const Snapshot& snapshot, Draft& draft);
 // The workers a rigid policy gives the job: what it wants, or as many as the nodes could ever hold.
 std::int32_t wanted(const State& state, const Job& job);
 
-// Where such a job doesn't fit, no job with as many workers of as many slots does.
-bool takes_any_slots(const Job& job);
+// Where such a job doesn't fit, no job of those that equal_room() names with as many workers of as many slots
+// does.
+bool takes_any_slots(const Draft& draft, const Job& job);
+// Equal for jobs that the same nodes serve, as far as those look at whose a job is: its user's name, or
+// nothing where all nodes serve everybody.
+std::string_view equal_room(const State& state, const Job& job);
 // Such a job fits wherever so many slots are free: each of its workers needs one, no job keeps
 // others off its nodes, and no slots are kept for another job.
 bool fits_by_count(const Job& job, const Draft& draft);

@@ -6,15 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "model/device_model.hpp"
-#include "model/label.hpp"
-#include "plan/constraints.hpp"
+#include "placement/suiting.hpp"
 
 namespace paceline {
 namespace {
@@ -49,38 +47,6 @@ std::string slots_text(std::int64_t slots) {
   return fmt::format("{} slot{}", slots, slots == 1 ? "" : "s");
 }
 
-bool is_label(const Affinity& term) { return term.required() && term.to == AffinityTo::label; }
-
-bool is_own(const Affinity& term) { return term.required() && term.to == AffinityTo::self; }
-
-bool suits(const NodeSpec& node, const Affinity& term) {
-  return !is_label(term) || has_label(node.labels, term) != term.anti;
-}
-
-// A user without an account there may get one.
-bool is_for(const NodeSpec& node, const JobSpec& spec) {
-  return node.only_user.empty() || node.only_user == spec.user;
-}
-
-bool suits(const NodeSpec& node, const JobSpec& spec) {
-  return is_for(node, spec) && std::ranges::all_of(spec.affinity, [&](const Affinity& term) {
-           return suits(node, term);
-         });
-}
-
-// Slots that the job may use on a node. Neighbours are mostly alike: each model is judged once.
-std::int64_t slots_for(const JobSpec& spec, const NodeSpec& node) {
-  std::int64_t count = 0;
-  const SlotSpec* judged = nullptr;
-  bool takes = false;
-  for (const SlotSpec& slot : node.slots) {
-    if (judged == nullptr || judged->model != slot.model) takes = takes_device(spec, slot.model);
-    judged = &slot;
-    count += takes ? 1 : 0;
-  }
-  return count;
-}
-
 std::vector<std::string> models_of(const State& state) {
   std::set<std::string> models;
   for (const Node& node : state.nodes()) {
@@ -103,7 +69,7 @@ Result<void> some_node_suits(const State& state, const JobSpec& spec) {
     return std::ranges::none_of(state.nodes(),
                                 [&](const Node& node) { return !node.retired && fits(node.spec); });
   };
-  if (none([&](const NodeSpec& node) { return is_for(node, spec); })) {
+  if (none([&](const NodeSpec& node) { return serves_user(node, spec); })) {
     return never(
         fmt::format("No node serves the jobs of user '{}'.", spec.user),
         "An agent that is not root's serves its own user alone: 'paceline nodes' shows whom.");
@@ -124,23 +90,6 @@ Result<void> some_node_suits(const State& state, const JobSpec& spec) {
                "minutes.");
 }
 
-// How its workers stand to each other: the nearest that is asked for, and the farthest.
-struct OwnTerms {
-  std::optional<Reach> together, apart;
-};
-
-OwnTerms own_terms(const JobSpec& spec) {
-  OwnTerms terms;
-  for (const Affinity& term : spec.affinity) {
-    if (!is_own(term)) continue;
-    if (term.anti)
-      terms.apart = std::max(terms.apart.value_or(term.reach), term.reach);
-    else
-      terms.together = std::min(terms.together.value_or(term.reach), term.reach);
-  }
-  return terms;
-}
-
 std::string rule_of(const OwnTerms& terms) {
   constexpr std::array kAll = {", all on one node", ", all in one rack", ", all behind one switch"};
   constexpr std::array kEach = {", each on a node of its own", ", each in a rack of its own",
@@ -151,58 +100,24 @@ std::string rule_of(const OwnTerms& terms) {
   return rule;
 }
 
-// Adds up what nodes have room for: where groups keep apart, one of them in each place; where they
-// keep together, the most that any place has.
-class Groups {
- public:
-  Groups(const Topology& topology, const OwnTerms& terms) : topology_(topology), terms_(terms) {}
-
-  void add(NodeId node, std::int64_t groups) {
-    const auto within = terms_.together ? topology_.domain(node, *terms_.together) : 0;
-    if (terms_.apart)
-      groups = groups > 0 && taken_.insert(topology_.domain(node, *terms_.apart)).second ? 1 : 0;
-    most_ = std::max(most_, places_[within] += groups);
-  }
-  [[nodiscard]] std::int64_t most() const { return most_; }
-
- private:
-  const Topology& topology_;
-  OwnTerms terms_;
-  std::map<std::uint32_t, std::int64_t> places_;
-  std::set<std::uint32_t> taken_;  // places apart
-  std::int64_t most_ = 0;
-};
-
 double told(double amount) { return amount > 0 ? amount : kPlenty; }
 
 // The room on the nodes that suit a job that is particular about them.
-Supply supply_for(const State& state, const JobSpec& spec, const Need& need) {
-  const OwnTerms terms = own_terms(spec);
+Supply supply_for(const State& state, const JobSpec& spec) {
   Supply room;
   room.whole = false;
-  room.rule = rule_of(terms);
+  room.rule = rule_of(own_terms(spec));
   room.cpus = room.memory = 0;
-  Groups groups(state.topology(), terms);
   for (const Node& node : state.nodes()) {
     if (node.retired || !suits(node.spec, spec)) continue;
     const auto slots = slots_for(spec, node.spec);
-    const auto memory = static_cast<double>(node.spec.memory_bytes);
     room.slots += slots;
     room.largest = std::max(room.largest, slots);
     room.cpus = std::max(room.cpus, told(node.spec.cpus));
-    room.memory = std::max(room.memory, told(memory));
-    const auto workers = workers_within(spec, node.spec, node.spec.cpus, memory);
-    groups.add(node.id,
-               std::min<std::int64_t>(slots / need.slots_per_group, workers / need.tensor));
+    room.memory = std::max(room.memory, told(static_cast<double>(node.spec.memory_bytes)));
   }
-  room.groups = groups.most();
+  room.groups = groups_ever(state, spec, std::numeric_limits<std::int64_t>::max());
   return room;
-}
-
-bool is_particular(const JobSpec& spec) {
-  return !spec.devices.empty() || spec.cpus > 0 || spec.memory_bytes > 0 ||
-         std::ranges::any_of(spec.affinity,
-                             [](const Affinity& term) { return is_label(term) || is_own(term); });
 }
 
 Result<void> enough_for_a_worker(const JobSpec& spec, const Supply& room) {
@@ -275,7 +190,7 @@ Result<void> fits_some_day(const State& state, const JobSpec& spec, std::int32_t
   if (is_particular(spec) || state.topology().is_choosy()) {
     if (auto ok = some_device(state, spec); !ok) return ok;
     if (auto ok = some_node_suits(state, spec); !ok) return ok;
-    room = supply_for(state, spec, need);
+    room = supply_for(state, spec);
   }
   if (need.slots > room.slots) {
     return never(
