@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "estimate/interference.hpp"
 #include "model/kind.hpp"
@@ -314,6 +315,32 @@ std::optional<Placement> with_fewer_and_fewer(const Draft& draft, const Job& job
   return std::nullopt;
 }
 
+// Seats that a growing gang may keep. Where racks or switches were named anew since it came, its workers may be
+// apart, or together, against its owner's word: those in the place with most of them stay, or one tensor group
+// in each place.
+Placement may_stay(const Draft& draft, const Job& job, Placement seats) {
+  if (job.spec->affinity.empty()) return seats;
+  const Constraints required(draft.standing(), job, draft.snapshot().now, kAllPreferred);
+  const Topology& topology = draft.snapshot().state.topology();
+  if (const auto reach = required.together()) {
+    std::map<std::uint32_t, std::int32_t> workers;
+    for (const Seat& seat : seats) ++workers[topology.domain(seat.node, *reach)];
+    const auto most =
+        std::ranges::max_element(workers, {}, [](const auto& each) { return each.second; });
+    std::erase_if(
+        seats, [&](const Seat& seat) { return topology.domain(seat.node, *reach) != most->first; });
+  }
+  if (const auto reach = required.apart()) {
+    std::map<std::uint32_t, std::pair<NodeId, std::int32_t>> groups;
+    std::erase_if(seats, [&](const Seat& seat) {
+      const auto domain = topology.domain(seat.node, *reach);
+      auto& [node, workers] = groups.try_emplace(domain, seat.node, 0).first->second;
+      return seat.node != node || ++workers > job.spec->mesh.tensor;
+    });
+  }
+  return seats;
+}
+
 }  // namespace
 
 std::optional<Placement> GangPlacer::fit(const Draft& draft, const Job& job,
@@ -327,8 +354,10 @@ std::optional<Placement> GangPlacer::refit(const Draft& draft, const Job& job,
                                            const Placement& seats, std::int32_t workers) const {
   if (seats.empty()) return fit(draft, job, workers);
   if (workers % job.spec->mesh.step() != 0) return std::nullopt;
+  const bool grows = std::cmp_greater(workers, seats.size());
+  const Placement kept = grows ? may_stay(draft, job, seats) : seats;
   return with_fewer_and_fewer(draft, job, [&](const Constraints& constraints) {
-    return Refitting(draft, job, constraints, style_, seats).refit(workers);
+    return Refitting(draft, job, constraints, style_, kept).refit(workers);
   });
 }
 

@@ -8,6 +8,8 @@
 //   those on the nodes where it has fewest workers; one that grows does so on its own nodes, then in
 //   their rack, then behind their switch. A worker that lost its place takes its tensor group along
 //   only if the group can't be completed on its node.
+//   One that grows leaves seats that it may no longer have beside the others, as racks or switches were
+//   named anew.
 // - Nodes whose jobs are known to slow this one down by more than kSlowDownMax, or to be slowed
 //   down by it, are avoided if as many other nodes will do.
 //

@@ -85,6 +85,42 @@ TEST(Growth, StaysOnItsModelAndInItsRack) {
   EXPECT_EQ(refit(world, job, 10), "none");
 }
 
+void name_rack_anew(World& world, std::uint32_t node, std::string_view rack) {
+  NodeSpec spec = world.state().nodes()[node].spec;
+  spec.rack = rack;
+  world.tell(NodeUp{NodeId{node}, spec});
+}
+
+TEST(Growth, GathersAGangThatIsNoLongerInOneRack) {
+  World world("5x1 n rack=a");
+  const JobId job = world.run("1..5 elastic=restart affinity=self:rack", 3);
+  name_rack_anew(world, 1, "b");
+  EXPECT_EQ(refit(world, job, 3), "n-0:0 n-1:0 n-2:0");
+  EXPECT_EQ(refit(world, job, 4), "n-0:0 n-2:0 n-3:0 n-4:0");
+  EXPECT_EQ(refit(world, job, 5), "none");
+  world.change_size(job, 4);
+  EXPECT_EQ(world.job(job).forming->size(), 4);
+}
+
+TEST(Growth, LeavesARackInWhichItsWorkersAreNoLongerAlone) {
+  World world("1x2 n rack=a; 1x2 n rack=b; 1x2 n rack=c; 1x2 n rack=d");
+  const JobId job = world.run("1..4 elastic=restart anti=self:rack", 2);
+  name_rack_anew(world, 1, "a");
+  EXPECT_EQ(refit(world, job, 2), "n-0:0 n-1:0");
+  EXPECT_EQ(refit(world, job, 3), "n-0:0 n-2:0 n-3:0");
+  EXPECT_EQ(refit(world, job, 4), "none");
+  world.change_size(job, 3);
+  EXPECT_EQ(world.job(job).forming->size(), 3);
+}
+
+// What is only preferred moves nobody.
+TEST(Growth, KeepsAGangThatNeedNotBeInOneRackAsItStands) {
+  World world("4x1 n rack=a");
+  const JobId job = world.run("1..4 elastic=restart affinity=self:rack~1m", 2);
+  name_rack_anew(world, 1, "b");
+  EXPECT_EQ(refit(world, job, 3), "n-0:0 n-1:0 n-2:0");
+}
+
 TEST(Spread, SharesEvenly) {
   World world("1x4 n; 1x2 n; 1x1 n");
   EXPECT_EQ(fit(world, "3", 3, "spread"), "n-0:0 n-1:0 n-2:0");

@@ -95,6 +95,23 @@ TEST(Place, IsAwayFromOthersAsRequired) {
               ElementsAre("job 5 is placed on n-1, but it needs the nodes of job 'nobody'"));
 }
 
+// It may stand anywhere, and the next one need not be near it. The same plan the other way round has it
+// come second.
+TEST(Place, OfTheFirstOfItsNameIsNotJudgedByThoseThatThePlanStartsAfterIt) {
+  World world("1x2 n rack=a; 1x2 n rack=b");
+  const JobId first = world.submit("2 name=q affinity=job:q:rack"),
+              second = world.submit("2 name=q");
+  Plan plan;
+  plan.changes.push_back(
+      {ChangeKind::start, first, Generation{1}, {seat(0, 0), seat(0, 1)}, kBecause, 0, {}});
+  plan.changes.push_back(
+      {ChangeKind::start, second, Generation{1}, {seat(1, 0), seat(1, 1)}, kBecause, 0, {}});
+  EXPECT_THAT(violations(world.snapshot(), plan), IsEmpty());
+  std::swap(plan.changes[0], plan.changes[1]);
+  EXPECT_THAT(violations(world.snapshot(), plan),
+              ElementsAre("job 1 is placed on n-0, but it needs the racks of job 'q'"));
+}
+
 TEST(Place, KeepsAGangTogetherOrApart) {
   World world("2x4 n");
   EXPECT_THAT(start_on(world, "2 mesh=2x1", {seat(0, 0), seat(1, 0)}),

@@ -47,6 +47,12 @@ bool ties(const Job& job) {
   return !job.seated() || !job.checkpoint->place->unkept.empty();
 }
 
+// Those that a plan starts after the job: in its draft they were not there yet.
+void leave_out_later(std::vector<JobId>& jobs, JobId job) {
+  const auto last = std::find(jobs.rbegin(), jobs.rend(), job);
+  if (last != jobs.rend()) jobs.erase(last.base(), jobs.end());
+}
+
 bool contains(const auto& sorted, const auto& value) {
   return std::binary_search(sorted.begin(), sorted.end(), value);
 }
@@ -104,9 +110,10 @@ Constraints::Constraints(const Standing& standing, const Job& job, Time now, Giv
   const bool is_drain_announced = !standing_.state().drains_announced().empty();
   if (const auto left = is_drain_announced ? remaining(job, now) : std::nullopt)
     likely_end_ = now + *left;
-  none_ = labels_.empty() && terms_.empty() && spec.devices.empty() && !spec.exclusive &&
-          spec.cpus <= 0 && spec.memory_bytes == 0 && !aloof_near_ && !together_ && !apart_ &&
-          !standing_.state().topology().is_choosy() && !likely_end_ && !tied_;
+  only_its_users_ = labels_.empty() && terms_.empty() && spec.devices.empty() && !spec.exclusive &&
+                    spec.cpus <= 0 && spec.memory_bytes == 0 && !together_ && !apart_ &&
+                    !likely_end_ && !tied_;
+  none_ = only_its_users_ && !aloof_near_ && !standing_.state().topology().is_choosy();
 }
 
 void Constraints::take(const Affinity& affinity) {
@@ -126,9 +133,10 @@ void Constraints::take(const Affinity& affinity) {
 
 void Constraints::take_job_term(const Affinity& affinity) {
   std::vector<JobId> jobs = standing_.named(affinity.name);
+  const bool names_itself = name_matches(affinity.name, job_.spec->name);
+  if (checks_ && names_itself && !affinity.anti) leave_out_later(jobs, job_.id);
   std::erase(jobs, job_.id);
-  const bool first = jobs.empty() && name_matches(affinity.name, job_.spec->name);
-  if (!affinity.anti && first) return;
+  if (!affinity.anti && names_itself && jobs.empty()) return;
   std::vector<NodeId> nodes;
   for (const JobId id : jobs) {
     for (const NodeId node : standing_.nodes_of(id)) nodes.push_back(node);

@@ -11,7 +11,8 @@
 //
 // A worker that stands somewhere may stay there: labels, where the newest checkpoint lies, neighbours and drains that were announced are
 // judged when a worker comes. Where a drain is announced a job comes only if it is likely to end before,
-// or if its length is unknown. A job that has to be near jobs of its own kind may be the first of them.
+// or if its length is unknown. A job that has to be near jobs of its own kind may be the first of them, also where
+// its plan starts others after it.
 //
 // Cost: O(terms + jobs that a term names + jobs that keep others away) to make; O(slots of the
 // node) to ask.
@@ -49,6 +50,8 @@ class Constraints {
 
   // Every free slot serves.
   [[nodiscard]] bool none() const { return none_; }
+  // What forbids it a node forbids it all jobs of its user.
+  [[nodiscard]] bool only_its_users() const { return only_its_users_; }
   [[nodiscard]] bool serves(const std::string& model) const;
   [[nodiscard]] bool allows(NodeId node) const { return none_ || !broken_on(node); }
   // What forbids the node, as the job would say it: "needs label disk=nvme". Nothing: it is
@@ -86,6 +89,7 @@ class Constraints {
   bool checks_;
   std::optional<Time> likely_end_ = {};  // of the job, where a drain is announced
   bool none_ = true;
+  bool only_its_users_ = true;
   bool tied_ = false;        // to where its newest checkpoint lies
   bool aloof_near_ = false;  // some job somewhere keeps others off its nodes
   std::vector<const Affinity*> labels_;

@@ -56,7 +56,8 @@ class Standing {
 
   // The nodes where the job will stand; several times the same one perhaps.
   [[nodiscard]] std::vector<NodeId> nodes_of(JobId job) const;
-  // The jobs of that name that will stand somewhere (State::active_named), in no order.
+  // The jobs of that name that will stand somewhere: those that do already (State::active_named), then those of
+  // the changes, in their order. One that does and is changed is named twice.
   [[nodiscard]] std::vector<JobId> named(std::string_view pattern) const;
   // visit(job): the jobs that keep others off their nodes (State::aloof), in no order.
   template <class Visit>

@@ -187,6 +187,40 @@ TEST_F(ControllerTest, ANodeWhereUsersFailIsSetAsideThoughNothingElseHappens) {
   EXPECT_TRUE(state().find_node(NodeId{0})->drain);
 }
 
+TEST_F(ControllerTest, NodesThatAreDrainedTogetherTakeNoJobsOfEachOther) {
+  engine->tell(NodeUp{NodeId{1}, testing::cluster("2x4 gpu")[1]});
+  run_until_quiet();
+  const std::vector<std::string> both = {"gpu-1", "cpu-0", "gpu-1"}, none = {"cpu-0", "gpu-9"};
+  std::vector<Result<void>> told;
+  const auto hear = [&](Result<void> r) { told.push_back(std::move(r)); };
+  const auto before = state().seq();
+  controller->drains().drain_together(none, {}, account(0), hear);
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].error().code, ErrorCode::not_found);
+  EXPECT_EQ(controller->drains().look_at_together(both, {}).value().slots, 8);
+  controller->drains().drain_together(both, {.reason = "power"}, account(0), hear);
+  step();
+  ASSERT_EQ(told.size(), 2U);
+  EXPECT_TRUE(told[1]);
+  const auto entries = store.disk.entries(before + 1, 9).value();
+  ASSERT_EQ(entries.size(), 2U) << "each once, and no round between";
+  EXPECT_EQ(entries[0].at, entries[1].at);
+  for (const auto id : {NodeId{0}, NodeId{1}}) EXPECT_TRUE(state().find_node(id)->drain);
+}
+
+TEST_F(ControllerTest, ADrainThatBeganEndsSoLongAfterTheNewestOrder) {
+  const std::vector<std::string> nodes = {"cpu-0"};
+  const DrainOrder order{.within = span("30m")};
+  controller->drains().drain("cpu-0", {}, account(0), [](const Result<void>&) {});
+  run_until_quiet();
+  clock.advance(span("1h"));
+  const Time ends = clock.now() + span("30m");
+  EXPECT_EQ(controller->drains().look_at_together(nodes, order).value().ends, ends);
+  controller->drains().drain_together(nodes, order, account(0), [](const Result<void>&) {});
+  run_until_quiet();
+  EXPECT_EQ(state().drain_ends(*state().find_node(NodeId{0})), ends);
+}
+
 TEST_F(ControllerTest, TellsTheSubmitterWhatIsImpossible) {
   const auto told = ask("5..8");
   step();

@@ -14,18 +14,33 @@ namespace {
 // The present with the order in it, begun, and the round that would come next.
 class Rehearsal {
  public:
-  Rehearsal(const Snapshot& snapshot, NodeId node, const DrainOrder& order,
+  Rehearsal(const Snapshot& snapshot, std::span<const NodeId> nodes, const DrainOrder& order,
             const Departures& departures)
       : now_(snapshot.now),
-        node_(node),
+        nodes_(nodes),
         departures_(departures),
         state_(StateParts(snapshot.state.parts())) {
-    tell(NodeDrained{node, order, {}});
-    tell(DrainBegan{node});
+    for (const NodeId node : nodes) {
+      tell(NodeDrained{node, order, {}});
+      tell(DrainBegan{node});
+    }
   }
 
   [[nodiscard]] const State& state() const { return state_; }
-  [[nodiscard]] const Node& node() const { return *state_.find_node(node_); }
+
+  // The jobs there, in the order of the queue, and of each the node that has drained longest: from that it may
+  // leave first.
+  [[nodiscard]] std::map<QueueKey, const Node*> leaving() const {
+    std::map<QueueKey, const Node*> leaving;
+    for (const NodeId id : nodes_) {
+      const Node& node = *state_.find_node(id);
+      for (const JobId job : jobs_on(state_, node)) {
+        const Node*& first = leaving.try_emplace(queue_key(state_.job(job)), &node).first->second;
+        if (*node.drain->begun_at < *first->drain->begun_at) first = &node;
+      }
+    }
+    return leaving;
+  }
 
   std::map<JobId, Change> changes(const RoundBy& round) const {
     Draft draft({state_, now_}, round.placer, round.protects);
@@ -36,11 +51,11 @@ class Rehearsal {
     return changes;
   }
 
-  Leaver leaver(const Job& job, const std::map<JobId, Change>& changes,
+  Leaver leaver(const Job& job, const Node& node, const std::map<JobId, Change>& changes,
                 const DrainOutlook& outlook) const {
     Leaver leaver{job.id, Leaving::by_itself, job.planned_workers(), job.planned_workers()};
     leaver.anew = job.begins_anew();
-    if (node().drain->order.keeps) {
+    if (node.drain->order.keeps) {
       leaver.how = Leaving::kept;
       return leaver;
     }
@@ -49,10 +64,10 @@ class Rehearsal {
       return changed(job, leaver, change->second, outlook.begins);
     const auto ends = outlook.ends;
     const bool waits = job.state == JobState::running && job.resizable() &&
-                       may_leave_from({state_, now_}, job, node()) > now_;
+                       may_leave_from({state_, now_}, job, node) > now_;
     if (waits) {
       leaver.how = Leaving::saving;
-      leaver.at = may_leave_from({state_, now_}, job, node()) + (outlook.begins - now_);
+      leaver.at = may_leave_from({state_, now_}, job, node) + (outlook.begins - now_);
       if (ends) leaver.at = std::min(*leaver.at, *ends);
       leaver.lost_slot_seconds = pause_of(job);
     } else if (ends) {
@@ -103,7 +118,7 @@ class Rehearsal {
   }
 
   Time now_;
-  NodeId node_;
+  std::span<const NodeId> nodes_;
   const Departures& departures_;
   State state_;
 };
@@ -116,20 +131,24 @@ double DrainOutlook::lost_slot_seconds() const {
   return sum;
 }
 
-DrainOutlook outlook_of_drain(const Snapshot& snapshot, NodeId id, const DrainOrder& order,
-                              const RoundBy& round, const Departures& departures) {
-  check(snapshot.state.find_node(id) != nullptr, "the node exists");
-  const Rehearsal rehearsal(snapshot, id, order, departures);
-  const Node& node = rehearsal.node();
+DrainOutlook outlook_of_drain(const Snapshot& snapshot, std::span<const NodeId> nodes,
+                              const DrainOrder& order, const RoundBy& round,
+                              const Departures& departures) {
   DrainOutlook outlook;
-  outlook.slots = std::ranges::count_if(node.spec.slots, &SlotSpec::usable);
+  for (const NodeId id : nodes) {
+    const Node* node = snapshot.state.find_node(id);
+    check(node != nullptr, "the nodes exist");
+    outlook.slots += std::ranges::count_if(node->spec.slots, &SlotSpec::usable);
+  }
+  const Rehearsal rehearsal(snapshot, nodes, order, departures);
   outlook.is_last = std::ranges::none_of(rehearsal.state().nodes(), starts_jobs);
   outlook.begins = order.from ? snapshot.state.on_time_line(*order.from) : snapshot.now;
   if (order.until) outlook.ends = snapshot.state.on_time_line(*order.until);
   if (order.within) outlook.ends = outlook.begins + *order.within;
   const auto changes = rehearsal.changes(round);
-  for (const JobId job : jobs_on(rehearsal.state(), node))
-    outlook.jobs.push_back(rehearsal.leaver(rehearsal.state().job(job), changes, outlook));
+  for (const auto& [key, node] : rehearsal.leaving())
+    outlook.jobs.push_back(
+        rehearsal.leaver(rehearsal.state().job(key.job), *node, changes, outlook));
   return outlook;
 }
 

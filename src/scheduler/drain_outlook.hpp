@@ -1,11 +1,12 @@
-// What draining a node would do, for the operator who is about to say so: which jobs leave at once, which
+// What draining nodes would do, for the operator who is about to say so: which jobs leave at once, which
 // stay for a while, and what it costs.
 //
-//   const auto outlook = outlook_of_drain(snapshot, node, {.within = 30min}, round);
+//   const auto outlook = outlook_of_drain(snapshot, nodes, {.within = 30min}, round);
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "plan/decide.hpp"
@@ -32,7 +33,7 @@ struct Leaver {
 };
 
 struct DrainOutlook {
-  std::int64_t slots = 0;  // usable ones of the node
+  std::int64_t slots = 0;  // usable ones of the nodes
   bool is_last = false;    // no other node that is up starts anything
   Time begins;
   std::optional<Time> ends;
@@ -48,9 +49,11 @@ struct RoundBy {
   Protects protects;
 };
 
-// Of a drain that is announced: as if it began now. Of a job that was never told to leave the notice's time isn't
-// known, nor whether it saves then: work that is unsaved counts as lost. REQUIRES: the node exists.
-DrainOutlook outlook_of_drain(const Snapshot& snapshot, NodeId node, const DrainOrder& order,
-                              const RoundBy& round, const Departures& departures = {});
+// Of nodes that are drained together, each by the order. Of a drain that is announced: as if it began now. Of a job
+// that was never told to leave the notice's time isn't known, nor whether it saves then: work that is unsaved counts
+// as lost. REQUIRES: the nodes exist.
+DrainOutlook outlook_of_drain(const Snapshot& snapshot, std::span<const NodeId> nodes,
+                              const DrainOrder& order, const RoundBy& round,
+                              const Departures& departures = {});
 
 }  // namespace paceline

@@ -16,10 +16,15 @@ class DrainOutlookTest : public ::testing::Test {
  protected:
   [[nodiscard]] DrainOutlook look(std::string_view node, const DrainOrder& order = {},
                                   const Departures& departures = {}) const {
+    const NodeId id = world.state().find_node(node)->id;
+    return look_at({&id, 1}, order, departures);
+  }
+  [[nodiscard]] DrainOutlook look_at(std::span<const NodeId> nodes, const DrainOrder& order,
+                                     const Departures& departures = {}) const {
     const PackPlacer placer;
     const Decider nothing = [](const Snapshot&, Draft&) -> Result<void> { return {}; };
-    return outlook_of_drain(world.snapshot(), world.state().find_node(node)->id, order,
-                            {nothing, placer, Protects::yes}, departures);
+    return outlook_of_drain(world.snapshot(), nodes, order, {nothing, placer, Protects::yes},
+                            departures);
   }
   // Where its first worker is.
   [[nodiscard]] const std::string& node_of(JobId job) const {
@@ -141,6 +146,22 @@ TEST_F(DrainOutlookTest, OfTheLastNodeThatStartsJobsSaysSo) {
   EXPECT_FALSE(look("cpu-0").is_last);
   world.tell(NodeDrained{world.state().find_node("cpu-1")->id, {}, account(0)});
   EXPECT_TRUE(look("cpu-0").is_last);
+}
+
+TEST_F(DrainOutlookTest, OfSeveralNodesHasNoneOfThemTakeTheJobsOfAnother) {
+  world.tell(RulesSet{{span("10m")}});
+  const JobId over_both = world.run("2..6", 6);
+  world.checkpoint(over_both);
+  const JobId stays = world.run("1 elastic=no", 1);
+  EXPECT_EQ(look("cpu-0", {.within = span("30m")}).jobs.front().how, Leaving::at_once);
+  const std::vector<NodeId> both = {NodeId{0}, NodeId{1}};
+  const auto outlook = look_at(both, {.within = span("30m")});
+  EXPECT_EQ(outlook.slots, 8);
+  EXPECT_TRUE(outlook.is_last);
+  ASSERT_EQ(outlook.jobs.size(), 2U) << "each is told of once";
+  EXPECT_EQ(outlook.jobs[0].job, over_both);
+  EXPECT_EQ(outlook.jobs[1].job, stays);
+  for (const Leaver& leaver : outlook.jobs) EXPECT_EQ(leaver.how, Leaving::stopped);
 }
 
 }  // namespace

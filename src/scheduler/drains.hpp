@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -41,10 +43,16 @@ class Drains {
   // ---- what people ask for; `done` is called once it is durable, or at once with an error ----
   // From now on, or from the named instant. Errors: not_found, invalid.
   void drain(std::string_view node, DrainOrder order, Principal by, Done<void> done);
+  // All of them, before the next round: none of their jobs moves to another of them. Errors: as of
+  // drain(), of none then. REQUIRES: one at least.
+  void drain_together(std::span<const std::string> nodes, DrainOrder order, Principal by,
+                      Done<void> done);
   // Jobs may start there again. Errors: not_found; conflict: it doesn't drain.
   void undrain(std::string_view node, Principal by, Done<void> done);
   // What draining it so would do, and cost. Nothing changes. Errors: as of drain().
   [[nodiscard]] Result<DrainOutlook> look_at(std::string_view node, const DrainOrder& order) const;
+  [[nodiscard]] Result<DrainOutlook> look_at_together(std::span<const std::string> nodes,
+                                                      const DrainOrder& order) const;
 
   // ---- what falls due ----
   void follow(const Event& event, Time at);
@@ -53,6 +61,10 @@ class Drains {
   [[nodiscard]] std::optional<Time> next(Time now) const;
 
  private:
+  // Those of the names, each once. Errors: as of drain().
+  [[nodiscard]] Result<std::vector<NodeId>> admitted(std::span<const std::string> names,
+                                                     const DrainOrder& order) const;
+
   Parts parts_;
   std::optional<FailingNodes> failing_;
   Departures departures_;

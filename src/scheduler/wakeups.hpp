@@ -21,7 +21,10 @@ class Wakeups {
   // What of a batch a policy may answer to.
   struct News {
     bool decides = false;
-    std::vector<JobId> came_up;  // whose slots the last round would have asked for
+    std::vector<JobId> came_up;   // a round may want to change them
+    std::vector<JobId> may_wait;  // once the batch is folded: without seats, they make a round
+    std::vector<JobId> made_way;  // for others; the same, if they have room
+    bool frees = false;           // slots, as the last plan asked for
   };
 
   // REQUIRES: the state outlives it. Rounds are at least `coalesce` apart.
@@ -48,6 +51,7 @@ class Wakeups {
 
  private:
   [[nodiscard]] bool concerns_policy(const Event& event) const;
+  static void stop_goes_on(News& news, const Job& job);
   void ask_when_it_may_change(JobId job, Time now);
 
   const State& state_;
