@@ -17,7 +17,6 @@ namespace paceline {
 namespace {
 
 constexpr std::size_t kLinesMax = 20'000;
-constexpr Duration kLoginHolds = std::chrono::minutes{1};
 constexpr std::size_t kShownBytes = 60;  // of what was given in the place of an id
 
 std::optional<TimeLeft> time_left(const Job& job, Time now) {
@@ -254,11 +253,8 @@ std::string ApiContext::job_text(const Job& job, const Principal& by) {
   return json.take();
 }
 
-const std::string& ApiContext::user_name(std::uint32_t uid) {
-  const auto known = user_names.find(uid);
-  if (known != user_names.end()) return known->second;
-  const auto found = find_login(uid);
-  return user_names[uid] = found ? found->name : fmt::format("{}", uid);
+std::string ApiContext::user_name(std::uint32_t uid) {
+  return user_names.of(uid, controller.now());
 }
 
 ListenToken ApiContext::watch(JobId id, std::function<void()> touched) {

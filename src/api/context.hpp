@@ -122,7 +122,7 @@ struct ApiContext {
   const std::optional<Login>& login(const std::string& user);
 
   // The login name of a user, or the number where there is none.
-  const std::string& user_name(std::uint32_t uid);
+  std::string user_name(std::uint32_t uid);
 
   // Calls `touched` after every durable change of that job.
   [[nodiscard]] ListenToken watch(JobId id, std::function<void()> touched);
@@ -138,8 +138,7 @@ struct ApiContext {
   static constexpr std::size_t kWatchedMin = 1024;
   std::map<JobId, Signal<>> watched;
   std::size_t watched_max = kWatchedMin;  // then those without listeners are dropped
-  std::map<std::uint32_t, std::string> user_names;
-  static constexpr std::size_t kLoginsMax = 1'024;
+  LoginNames user_names;
   struct KnownLogin {
     std::optional<Login> login;
     Time until;

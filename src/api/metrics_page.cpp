@@ -13,8 +13,8 @@
 namespace paceline {
 namespace {
 
-constexpr std::array<std::string_view, 7> kSlotStates = {
-    "free", "leased", "ending", "promised", "refusing", "unusable", "down"};
+constexpr std::array<std::string_view, 8> kSlotStates = {
+    "free", "leased", "ending", "promised", "draining", "refusing", "unusable", "down"};
 constexpr std::array kChangeKinds = {ChangeKind::start, ChangeKind::resize, ChangeKind::move,
                                      ChangeKind::stop,  ChangeKind::pause,  ChangeKind::resume};
 
@@ -98,9 +98,11 @@ void MetricsPage::write_users(MetricsText& text) const {
 void MetricsPage::write_nodes(MetricsText& text) const {
   const auto& nodes = context_->state().nodes();
   text.gauge("paceline_node_up", "1: the node's agent is connected.");
-  for (const Node& node : nodes) text.sample({{"node", node.spec.name}}, node.up ? 1 : 0);
+  for (const Node& node : nodes)
+    if (!node.retired) text.sample({{"node", node.spec.name}}, node.up ? 1 : 0);
   text.gauge("paceline_node_slots", "A node's slots.");
   for (const Node& node : nodes) {
+    if (node.retired) continue;
     std::map<std::string_view, std::size_t> slots;
     for (std::uint32_t i = 0; i < node.spec.slots.size(); ++i) ++slots[slot_state(node, i)];
     for (const auto state : kSlotStates)

@@ -53,7 +53,7 @@ Result<JoinedNode> read_joined_node(const Json& json) {
   reader.require({"id", "key", "serial", "invitation", "joined_at"});
   reader.text("id", node.as.id, kIdBytesMax).text("machine", node.as.machine, kMachineMax);
   reader.text("key", node.as.key, kDigestBytes).whole("serial", node.serial, 1, kSerialMax);
-  reader.whole("invitation", node.invitation, 1, kIdMax).time("joined_at", joined_at);
+  reader.whole("invitation", node.invitation, 0, kIdMax).time("joined_at", joined_at);
   reader.time("removed_at", node.removed_at).text("off_by", node.off_by, kOffByBytesMax);
   reader.text("boot", node.boot, kBootBytesMax);
   read_place(reader, node.place);

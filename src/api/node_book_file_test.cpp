@@ -59,6 +59,7 @@ TEST_F(NodeBookFileTest, KeepsAllOverARestart) {
   NodeBook book = joined();
   ASSERT_TRUE(book.join(digest_of('a'), machine("gpu-4"), kInvitedAt));
   ASSERT_TRUE(book.remove("gpu-4", kInvitedAt + kInvitedFor, "root"));
+  ASSERT_TRUE(book.remove_known("gpu-5", kInvitedAt, "root"));
   ASSERT_TRUE(book.heard("gpu-3", "boot-1"));
   NodeBook again = open();
   EXPECT_EQ(again.invitations(), book.invitations());

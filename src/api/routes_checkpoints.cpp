@@ -110,6 +110,7 @@ void take_offer(const SharedContext& context, const std::shared_ptr<Exchange>& e
     if (!offered && !never) return exchange->refuse(offered.error());
     if (!never && !offered->missing.empty())
       return reply_with(*exchange, Result<std::string>(answer(false, offered->missing)));
+    if (never) context->options.ships->not_coming(sent.by.job);
     auto told = never ? tell(*context, sent, Keeping::unkept, offered.error().message)
                       : tell(*context, sent, Keeping::kept, offered->name);
     if (!told) return exchange->refuse(told.error());
@@ -148,6 +149,7 @@ Result<std::string> take_refusal(const ApiContext& context, const HttpRequest& r
   auto told = tell(context, *sent, shared ? Keeping::shared : Keeping::unkept,
                    shared ? std::string() : printable(why));
   if (!told) return fail(std::move(told.error()));
+  context.options.ships->not_coming(sent->by.job);
   return answer(false);
 }
 

@@ -78,6 +78,18 @@ TEST_F(CheckpointRoutesTest, OneThatIsTooLargeIsSaidToBe) {
   EXPECT_THAT(told_[0].text, HasSubstr("checkpoint-size"));
 }
 
+// One that is on its way is not pushed out by what its user ships beside it.
+TEST_F(CheckpointRoutesTest, OneThatComesKeepsItsRoomUntilItsNodeSaysThatThereIsNone) {
+  const std::string copy(4'000, 'x'), code(4'000, 'y');
+  world_.open_ships(6'000);
+  EXPECT_EQ(json_of(post("", manifest(copy)))["missing"].size(), 1U);
+  const auto ship = [&] { return world_.ask_later(kSaver, "POST", "/v1/ships", manifest(code)); };
+  EXPECT_EQ(ship().status, 503);
+  EXPECT_EQ(post("/pieces", pieces(copy)).status, 200);
+  EXPECT_EQ(post("/unkept", R"({"why": "it isn't there any more"})").status, 200);
+  EXPECT_EQ(ship().status, 200);
+}
+
 TEST_F(CheckpointRoutesTest, ItsNodeMaySayThatThereIsNone) {
   EXPECT_EQ(post("/unkept", R"({"why": "it isn't there any more"})").status, 200);
   EXPECT_EQ(post("/unkept", R"({"shared": true})").status, 200);

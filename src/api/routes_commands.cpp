@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "api/context.hpp"
@@ -74,11 +75,14 @@ Result<void> may_go_first(const ApiContext& context, const Principal& by, const 
       "Submit with a smaller --priority, or ask an operator to submit it.");
 }
 
+Result<void> stays(const ApiContext& context) {
+  if (!context.leaving) return {};
+  return fail(ErrorCode::unavailable, "The server is being shut down.",
+              "Submit again after the next 'paceline up'.", Retry::may_help);
+}
+
 Result<Submission> read(ApiContext& context, const HttpRequest& request, const Principal& by) {
-  if (context.leaving) {
-    return fail(ErrorCode::unavailable, "The server is being shut down.",
-                "Submit again after the next 'paceline up'.", Retry::may_help);
-  }
+  if (auto ok = stays(context); !ok) return fail(std::move(ok.error()));
   auto key = read_key(request);
   if (!key) return fail(std::move(key.error()));
   auto body = read_submission(request.body);
@@ -104,6 +108,19 @@ void enter(const SharedContext& context, const std::shared_ptr<Exchange>& exchan
       });
 }
 
+// Of the job that was submitted with that key and that ship, which need not be here any more.
+std::optional<ShippedDirectory> shipped_before(const ApiContext& context,
+                                               const Submission& submission) {
+  auto& store = context.controller.store();
+  if (submission.key.empty()) return std::nullopt;
+  const auto job =
+      store.find_submission(submission.spec.uid, submission.key, context.controller.now());
+  if (!job || !*job) return std::nullopt;
+  const auto launch = store.launch(**job);
+  if (launch && launch->shipped.ship == submission.launch.shipped.ship) return launch->shipped;
+  return submission.launch.shipped;
+}
+
 // A directory that travels with the job is the submitter's own, and here.
 void submit(const SharedContext& context, const std::shared_ptr<Exchange>& exchange,
             const Principal& by) {
@@ -116,9 +133,15 @@ void submit(const SharedContext& context, const std::shared_ptr<Exchange>& excha
   const auto uid = submission->spec.uid;
   ships->admit(uid, ship,
                [=, made = std::move(*submission)](Result<AdmittedShip> admitted) mutable {
-                 if (!admitted) return exchange->refuse(admitted.error());
-                 made.launch.shipped = std::move(admitted->shipped);
-                 enter(context, exchange, std::move(made), admitted->hold);
+                 if (auto ok = stays(*context); !ok) return exchange->refuse(ok.error());
+                 if (admitted) {
+                   made.launch.shipped = std::move(admitted->shipped);
+                   return enter(context, exchange, std::move(made), admitted->hold);
+                 }
+                 auto before = shipped_before(*context, made);
+                 if (!before) return exchange->refuse(admitted.error());
+                 made.launch.shipped = std::move(*before);
+                 enter(context, exchange, std::move(made));
                });
 }
 

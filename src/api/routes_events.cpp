@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::uint32_t kEventsPageMax = 1000;
 constexpr std::size_t kFollowPage = 256;
+constexpr int kFollowPagesAtOnce = 8;  // then others have their turn
 
 struct EventQuery {
   std::optional<std::uint64_t> from;
@@ -113,7 +114,8 @@ class EventFollower : public std::enable_shared_from_this<EventFollower> {
 
   void catch_up() {
     const auto self = shared_from_this();
-    while (stream_->has_room() && next_ <= context_->state().seq()) {
+    for (int pages = 0; stream_->has_room() && next_ <= context_->state().seq(); ++pages) {
+      if (pages == kFollowPagesAtOnce) return stream_->go_on_later();
       const auto page = context_->controller.store().entries(next_, kFollowPage);
       if (!page || page->empty()) return give_up();
       for (const auto& entry : *page) {

@@ -1,7 +1,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "api/context.hpp"
 #include "http/query.hpp"
@@ -59,7 +61,10 @@ std::string nodes_text(const ApiContext& context) {
 
 // ---- draining ----
 
+constexpr std::size_t kDrainedTogetherMax = 10'000;
+
 struct DrainWish {
+  std::vector<std::string> nodes;
   DrainOrder order;
   bool dry_run = false;
 };
@@ -71,10 +76,12 @@ Result<DrainWish> read_drain(const HttpRequest& request) {
   const auto json = parse_json(request.body);
   if (!json) return fail(json.error());
   ObjectReader reader(*json, "body");
+  reader.texts("also", wish.nodes, kDrainedTogetherMax);
   reader.text("reason", wish.order.reason, kDrainReasonMax);
   reader.time("begins_at", wish.order.from).time("ends_at", wish.order.until);
   reader.seconds("within_seconds", wish.order.within).flag("keeps", wish.order.keeps);
   if (auto read = reader.finish(); !read) return fail(read.error());
+  wish.nodes.push_back(request.ids.at(0));
   return wish;
 }
 
@@ -117,16 +124,16 @@ void drain(const SharedContext& context, const std::shared_ptr<Exchange>& exchan
            const Principal& by) {
   auto wish = read_drain(exchange->request());
   if (!wish) return exchange->refuse(wish.error());
-  const auto& name = exchange->request().ids.at(0);
-  const auto outlook = context->controller.drains().look_at(name, wish->order);
+  const auto outlook = context->controller.drains().look_at_together(wish->nodes, wish->order);
   if (!outlook) return exchange->refuse(outlook.error());
   auto text = outlook_text(*context, *outlook);
   if (wish->dry_run) return exchange->reply({.body = std::move(text)});
-  context->controller.drains().drain(name, std::move(wish->order), by,
-                                     [exchange, text = std::move(text)](const Result<void>& done) {
-                                       if (!done) return exchange->refuse(done.error());
-                                       exchange->reply({.body = text});
-                                     });
+  context->controller.drains().drain_together(
+      wish->nodes, std::move(wish->order), by,
+      [exchange, text = std::move(text)](const Result<void>& done) {
+        if (!done) return exchange->refuse(done.error());
+        exchange->reply({.body = text});
+      });
 }
 
 void undrain(const SharedContext& context, const std::shared_ptr<Exchange>& exchange,

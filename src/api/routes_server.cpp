@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
+#include <variant>
 
 #include "api/context.hpp"
 #include "wire/json.hpp"
@@ -116,16 +117,24 @@ void leave_without_jobs(const SharedContext& context) {
   if (context->leaving && std::ranges::all_of(state.queue(), is_done)) leave(context);
 }
 
-// Cancels every job; the last one that is over ends the server.
+void cancel(const SharedContext& context, JobId job, const Principal& by) {
+  context->controller.request(job, Request::cancel, by, [context](const Result<void>& done) {
+    if (!done) stay(context, done.error());
+  });
+}
+
+// Cancels every job, those on their way in too; the last one that is over ends the server.
 void end_jobs(const SharedContext& context, const Principal& by) {
   const auto queue = context->state().queue();
-  for (const auto& key : queue) {
-    context->controller.request(key.job, Request::cancel, by, [context](const Result<void>& done) {
-      if (!done) stay(context, done.error());
-    });
-  }
-  context->all_over =
-      context->entries.listen([context](std::span<const Entry>) { leave_without_jobs(context); });
+  for (const auto& key : queue) cancel(context, key.job, by);
+  context->all_over = context->entries.listen([context, by](std::span<const Entry> entries) {
+    for (const Entry& entry : entries) {
+      const auto* event = std::get_if<Event>(&entry.body);
+      const auto* submitted = event != nullptr ? std::get_if<JobSubmitted>(event) : nullptr;
+      if (submitted != nullptr) cancel(context, submitted->job, by);
+    }
+    leave_without_jobs(context);
+  });
   leave_without_jobs(context);
 }
 

@@ -113,7 +113,7 @@ void begin_shadow(const SharedContext& context, const std::shared_ptr<Exchange>&
   context->controller.desk().try_out({std::move(choice->name), std::move(choice->parameters)}, by,
                                      [context, exchange](const Result<void>& done) {
                                        if (!done) return exchange->refuse(done.error());
-                                       exchange->reply({.body = *show_shadow(*context)});
+                                       reply_with(*exchange, show_shadow(*context));
                                      });
 }
 

@@ -79,6 +79,40 @@ TEST_F(ShipRoutesTest, WhatIsWrongIsOneSentence) {
   EXPECT_THAT(refused.body, HasSubstr("changed while it was shipped"));
 }
 
+// The ship is looked at while the server begins to leave.
+TEST_F(ShipRoutesTest, AJobWhoseShipIsLookedAtDuringTheShutdownIsRefused) {
+  const std::string ship = json_of(post(kShipper, "/v1/ships", manifest("one")))["ship"];
+  EXPECT_EQ(post(kShipper, "/v1/ships/pieces", pieces("one")).status, 200);
+  EXPECT_EQ(post(kNeighbour, "/v1/jobs", submission()).status, 201);
+  world_.advance(std::chrono::seconds{1});
+  const auto late = world_.loop.on([&] {
+    const Router router = world_.api->router();
+    auto exchange = ask(router, kShipper, "POST", "/v1/jobs", job(ship));
+    ask(router, 0, "POST", "/v1/shutdown", R"({"jobs": true})");
+    return exchange;
+  });
+  while (!world_.loop.on([&] { return late->response().has_value(); })) {
+  }
+  EXPECT_EQ(late->response()->status, 503);
+  EXPECT_EQ(world_.left.get_future().wait_for(std::chrono::seconds{30}), std::future_status::ready);
+}
+
+// Whoever didn't get the answer asks again, and the ship may be gone by then.
+TEST_F(ShipRoutesTest, ARepeatedSubmissionIsKnownByItsKeyWithoutItsShip) {
+  Client client(world_.socket());
+  const std::string ship = parsed(client.call("POST", "/v1/ships", manifest("one")))["ship"];
+  EXPECT_EQ(client.call("POST", "/v1/ships/pieces", pieces("one")).status, 200);
+  constexpr std::string_view kKey = "Idempotency-Key: 5f3a\r\n";
+  const auto first = client.call("POST", "/v1/jobs", job(ship), kKey);
+  EXPECT_EQ(first.status, 201) << first.body;
+  std::filesystem::remove_all(world_.folder.path() / "ships");
+  const auto again = client.call("POST", "/v1/jobs", job(ship), kKey);
+  EXPECT_EQ(again.status, 200) << again.body;
+  EXPECT_EQ(again.body, first.body);
+  EXPECT_EQ(client.call("POST", "/v1/jobs", job(std::string(64, 'a')), kKey).status, 409);
+  EXPECT_EQ(client.call("POST", "/v1/jobs", job(ship), "Idempotency-Key: other\r\n").status, 409);
+}
+
 // Of jobs from before it the desk reads what they name.
 TEST_F(ShipRoutesTest, WhatAJobNamesStaysUntilItIsOver) {
   const std::string ship = json_of(post(kShipper, "/v1/ships", manifest("one")))["ship"];

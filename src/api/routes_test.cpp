@@ -43,12 +43,14 @@ TEST_F(RoutesTest, SaysThatItIsThereAndReady) {
 
 TEST_F(RoutesTest, ListsNoNodeThatRetired) {
   EXPECT_EQ(parsed(client_.get("/v1/nodes"))["nodes"].size(), 1U);
+  EXPECT_THAT(client_.get("/metrics").body, HasSubstr("paceline_node_up{node=\"box\"} 1\n"));
   world_.loop.on([&] {
     world_.engine.tell(NodeDown{NodeId{0}});
     world_.engine.tell(NodesRetired{{NodeId{0}}});
   });
   while (!parsed(client_.get("/v1/nodes"))["nodes"].empty() && !HasFailure()) {
   }
+  EXPECT_THAT(client_.get("/metrics").body, ::testing::Not(HasSubstr("node=\"box\"")));
   EXPECT_EQ(code(client_.get("/readyz")), "unavailable");
 }
 
@@ -366,6 +368,21 @@ TEST_F(RoutesTest, ShowsNodesAndTheJobsInTheirSlots) {
   EXPECT_EQ(node["slots"][2]["job"], nullptr);
 }
 
+TEST_F(RoutesTest, DrainsNodesTogetherOrNone) {
+  const auto drain = [&](const std::string& body) {
+    return world_.ask_later(::getuid(), "POST", "/v1/nodes/box/drain", body);
+  };
+  EXPECT_EQ(drain(R"({"also": ["gpu-9"]})").status, 404);
+  EXPECT_EQ(drain(R"({"also": "box"})").status, 400);
+  EXPECT_TRUE(parsed(client_.get("/v1/nodes"))["nodes"][0]["drain"].is_null());
+  const auto drained = drain(R"({"also": ["box"]})");
+  EXPECT_EQ(drained.status, 200);
+  EXPECT_EQ(Json::parse(drained.body)["slots"], 4) << "each once";
+  EXPECT_TRUE(parsed(client_.get("/v1/nodes"))["nodes"][0]["drain"].is_object());
+  EXPECT_THAT(client_.get("/metrics").body,
+              HasSubstr("paceline_node_slots{node=\"box\",state=\"draining\"} 4\n"));
+}
+
 TEST_F(RoutesTest, SumsUpTheJobsOfEachUser) {
   EXPECT_EQ(parsed(client_.get("/v1/users"))["users"], Json::array());
   submit(R"({"workers": "2"})");
@@ -496,6 +513,68 @@ TEST_F(RoutesTest, FollowsTheJournal) {
   }
 }
 
+// What a follower is sent, with room for all of it.
+class RoomyStream final : public HttpStream {
+ public:
+  void send(const StreamEvent&) override { ++sent; }
+  [[nodiscard]] bool has_room() const override { return true; }
+  void end() override {}
+  void on_room(std::function<void()> call) override { ready = std::move(call); }
+  void go_on_later() override { ++turns; }
+  void on_gone(std::function<void()> call) override { gone = std::move(call); }
+
+  std::uint64_t sent = 0;
+  int turns = 0;
+  std::function<void()> ready, gone;
+};
+
+class FollowingExchange final : public Exchange {
+ public:
+  explicit FollowingExchange(HttpRequest request) : request_(std::move(request)) {}
+
+  [[nodiscard]] const HttpRequest& request() const override { return request_; }
+  void reply(HttpResponse response) override { ADD_FAILURE() << response.body; }
+  std::shared_ptr<HttpStream> stream() override { return kept; }
+  void tunnel(std::string, std::shared_ptr<ServerStream>) override {}
+  void after(Duration, std::function<void()>) override {}
+  void on_gone(std::function<void()>) override {}
+
+  std::shared_ptr<RoomyStream> kept = std::make_shared<RoomyStream>();
+
+ private:
+  HttpRequest request_;
+};
+
+TEST_F(RoutesTest, WhoCatchesUpWithALongJournalLeavesOthersTheirTurn) {
+  constexpr int kEntries = 5'000;
+  world_.loop.on([&] {
+    const Router router = world_.api->router();
+    for (int i = 0; i < kEntries; ++i)
+      ask(router, ::getuid(), "PUT", "/v1/rules",
+          fmt::format(R"({{"reclaim_after_seconds": {}}})", 1 + i % 2));
+  });
+  const auto seq = [&] { return world_.loop.on([&] { return world_.controller->state().seq(); }); };
+  while (seq() < kEntries) {
+  }
+  world_.loop.on([&] {
+    const Router router = world_.api->router();
+    const auto uid = ::getuid();
+    const auto exchange = std::make_shared<FollowingExchange>(
+        HttpRequest{.peer = unix_peer({uid, uid, 1}), .query = {{"from", "1"}, {"follow", "1"}}});
+    (*router.find("GET", "/v1/events").handler)(exchange);
+    auto& stream = *exchange->kept;
+    EXPECT_GT(stream.sent, 0U);
+    for (int turn = 1; stream.turns == turn; ++turn) {
+      EXPECT_LT(stream.sent, static_cast<std::uint64_t>(turn) * 4'096);
+      stream.ready();
+    }
+    EXPECT_GT(stream.turns, 1);
+    EXPECT_GE(stream.sent, static_cast<std::uint64_t>(kEntries));
+    stream.gone();
+    stream.ready = stream.gone = {};
+  });
+}
+
 TEST_F(RoutesTest, ResumesTheJournalAfterTheLastEventThatAClientGot) {
   submit();
   job_once(1, "RUNNING");
@@ -533,6 +612,20 @@ TEST_F(RoutesTest, ShutsDownOnceAllJobsAreOver) {
   world_.left.get_future().get();
   EXPECT_EQ(job(1)["state"], "CANCELLED");
   EXPECT_EQ(job(2)["state"], "CANCELLED");
+}
+
+TEST_F(RoutesTest, AJobThatComesInBesideTheShutdownIsCancelledToo) {
+  submit();
+  job_once(1, "RUNNING");
+  const auto [late, over] = world_.loop.on([&] {
+    const Router router = world_.api->router();
+    return std::pair{ask(router, ::getuid(), "POST", "/v1/jobs", submission()),
+                     ask(router, ::getuid(), "POST", "/v1/shutdown", R"({"jobs": true})")};
+  });
+  ASSERT_EQ(world_.left.get_future().wait_for(30s), std::future_status::ready);
+  EXPECT_EQ(world_.loop.on([&] { return late->response()->status; }), 201);
+  EXPECT_EQ(job(2)["state"], "CANCELLED");
+  EXPECT_EQ(world_.loop.on([&] { return over->response()->status; }), 200);
 }
 
 TEST_F(RoutesTest, AttachesToARunningTerminalOnly) {

@@ -44,7 +44,7 @@ void write_token(JsonWriter& json, const IssuedToken& token, WallTime now) {
 // can have any.
 Result<void> check_user(ApiContext& context, const IssuedToken& token) {
   if (token.role == Role::viewer) return {};
-  const auto& own = context.user_name(context.options.uid);
+  const auto own = context.user_name(context.options.uid);
   if (!context.shared() && token.user != own)
     return fail(ErrorCode::invalid, fmt::format("This server runs jobs as {} alone.", own),
                 fmt::format("Make the token for {}, or with --role viewer.", own));

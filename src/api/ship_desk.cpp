@@ -91,14 +91,15 @@ void ShipDesk::look_at_copies(JobId id, const Job* job) {
     for (const auto* checkpoint : {&job->checkpoint, &job->kept})
       if (*checkpoint && (*checkpoint)->place && !(*checkpoint)->place->ship.empty())
         named.emplace(ShipOf{job->spec->uid, (*checkpoint)->place->ship}, nullptr);
-  if (job == nullptr)
-    if (const auto came = coming_.extract(id); !came.empty()) forget(came.mapped());
+  if (job == nullptr) not_coming(id);
   const auto known = copies_.find(id);
   if (known == copies_.end() && named.empty()) return;
   auto before = known == copies_.end() ? decltype(named){} : std::move(known->second);
   for (auto& [ship, hold] : named) {
     const auto held = before.extract(ship);
     hold = held.empty() ? Uses::hold(uses_, ship) : held.mapped();
+    if (const auto came = coming_.find(id); came != coming_.end() && came->second.ship == ship)
+      coming_.erase(came);
   }
   if (named.empty())
     copies_.erase(known);
@@ -111,9 +112,17 @@ void ShipDesk::look_at_copies(JobId id, const Job* job) {
 }
 
 void ShipDesk::coming(JobId job, const ShipOf& ship) {
-  const auto [found, fresh] = coming_.try_emplace(job, ship);
-  if (fresh || found->second == ship) return;
-  forget(std::exchange(found->second, ship));
+  const auto before = coming_.find(job);
+  if (before != coming_.end() && before->second.ship == ship) return;
+  not_coming(job);
+  coming_.emplace(job, Coming{ship, Uses::hold(uses_, ship)});
+}
+
+void ShipDesk::not_coming(JobId job) {
+  const auto before = coming_.extract(job);
+  if (before.empty()) return;
+  before.mapped().hold.reset();
+  forget(before.mapped().ship);
 }
 
 void ShipDesk::forget(const ShipOf& ship) {

@@ -55,11 +55,18 @@ class ShipDesk {
              std::function<void(Result<AdmittedShip>)> done);
   // A new job names it.
   void named(JobId job, const std::string& ship);
-  // The copy of a checkpoint of the job begins to come: one that came before and was never named goes.
+  // The copy of a checkpoint of the job begins to come, and stays for it: one that came before and was never
+  // named goes.
   void coming(JobId job, const ShipOf& ship);
+  // It doesn't come, after all.
+  void not_coming(JobId job);
 
  private:
   class Uses;
+  struct Coming {
+    ShipOf ship;
+    std::shared_ptr<void> hold;
+  };
 
   void look(std::span<const JobId> touched);
   void look_at_copies(JobId id, const Job* job);
@@ -70,8 +77,8 @@ class ShipDesk {
   std::shared_ptr<Uses> uses_;
   std::map<JobId, std::shared_ptr<void>> jobs_;  // that are not over, each with its hold
   std::map<JobId, std::map<ShipOf, std::shared_ptr<void>>> copies_;  // of their checkpoints
-  std::map<JobId, ShipOf> coming_;                                   // of their checkpoints, too
-  std::vector<JobId> unknown_;  // from before this began: what they name is not read yet
+  std::map<JobId, Coming> coming_;  // of their checkpoints, too, that no job names yet
+  std::vector<JobId> unknown_;      // from before this began: what they name is not read yet
   Timer recall_;
   std::shared_ptr<void> commits_;
   ShipStore store_;

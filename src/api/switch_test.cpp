@@ -75,6 +75,23 @@ TEST_F(SwitchTest, ShowsAndSetsRules) {
   EXPECT_EQ(get("/v1/rules")["reclaim_after_seconds"], 600.0);
 }
 
+// Whoever began it asks what it came to, and it is over by then.
+TEST_F(SwitchTest, ATrialMayEndInTheTurnInWhichItBegan) {
+  put("/v1/shadow", fair_);
+  const auto [begun, ended] = world_.loop.on([&] {
+    return std::pair{ask(world_.api->router(), kOperator, "PUT", "/v1/shadow", fair_),
+                     ask(world_.api->router(), kOperator, "DELETE", "/v1/shadow")};
+  });
+  const auto answered = [&] {
+    return world_.loop.on([&] { return begun->response() && ended->response(); });
+  };
+  while (!answered()) {
+  }
+  EXPECT_EQ(ended->response()->status, 200);
+  EXPECT_EQ(begun->response()->status, 404);
+  EXPECT_EQ(send(kOperator, "GET", "/v1/shadow").status, 404);
+}
+
 TEST_F(SwitchTest, IsPlayedAndChangesNothing) {
   const auto seq = get("/v1/server")["seq"];
   const auto round = put("/v1/policy?dry_run=1", fair_)["next_round"];

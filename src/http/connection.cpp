@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <array>
+#include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/http/error.hpp>
@@ -339,6 +340,8 @@ void Connection::wake() {
   woken_ = true;
   wake_.cancel();
 }
+
+void Connection::later(std::function<void()> call) { asio::post(context_->io, std::move(call)); }
 
 void Connection::enter(Phase phase) {
   phase_ = phase;

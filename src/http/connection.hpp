@@ -90,6 +90,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // ---- for exchanges and streams ----
   void answer(Answer answer);
   void wake();
+  // In the loop's next turn.
+  void later(std::function<void()> call);
 
  private:
   enum class Phase { reading, handling, writing, streaming, tunnelling, closed };

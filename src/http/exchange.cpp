@@ -13,16 +13,30 @@ void LiveStream::send(const StreamEvent& event) {
     cut("slow");
     return;
   }
-  full_ = !has_room();
   wake();
 }
 
 // An empty queue always takes something, so that a stream that waits for room is woken by its own
 // reader.
 bool LiveStream::has_room() const {
-  if (over_ || !queue_.has_room()) return false;
   const auto connection = connection_.lock();
-  return queue_.empty() || !connection || connection->has_room();
+  const bool room =
+      !over_ && queue_.has_room() && (queue_.empty() || !connection || connection->has_room());
+  if (!room) waits_for_room_ = true;
+  return room;
+}
+
+void LiveStream::go_on_later() {
+  const auto connection = connection_.lock();
+  if (!connection) return;
+  waits_for_room_ = true;
+  if (std::exchange(goes_on_, true)) return;
+  connection->later([weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (!self) return;
+    self->goes_on_ = false;
+    self->offer_room();
+  });
 }
 
 void LiveStream::end() {
@@ -38,8 +52,8 @@ void LiveStream::on_gone(std::function<void()> gone) {
 }
 
 void LiveStream::offer_room() {
-  if (!full_ || !has_room()) return;
-  full_ = false;
+  if (!waits_for_room_ || !has_room()) return;
+  waits_for_room_ = false;
   if (const auto ready = on_room_) ready();
 }
 

@@ -15,7 +15,7 @@ namespace paceline {
 
 class Connection;
 
-class LiveStream final : public HttpStream {
+class LiveStream final : public HttpStream, public std::enable_shared_from_this<LiveStream> {
  public:
   LiveStream(std::weak_ptr<Connection> connection, std::size_t bytes_max)
       : connection_(std::move(connection)), queue_(bytes_max) {}
@@ -24,6 +24,7 @@ class LiveStream final : public HttpStream {
   [[nodiscard]] bool has_room() const override;
   void end() override;
   void on_room(std::function<void()> ready) override { on_room_ = std::move(ready); }
+  void go_on_later() override;
   void on_gone(std::function<void()> gone) override;
 
   // ---- for the connection ----
@@ -41,7 +42,8 @@ class LiveStream final : public HttpStream {
   StreamQueue queue_;
   std::function<void()> on_room_;
   std::function<void()> on_gone_;
-  bool full_ = false;
+  mutable bool waits_for_room_ = false;  // its producer was told that there is none
+  bool goes_on_ = false;                 // in the next turn
   bool over_ = false;
   bool gone_ = false;  // over because the client left or was cut
 };

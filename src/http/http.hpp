@@ -84,6 +84,8 @@ class HttpStream {
   virtual void end() = 0;
   // `ready` is called each time room was made after has_room() was false.
   virtual void on_room(std::function<void()> ready) = 0;
+  // The same in the next turn of the loop: for a producer that seeks long and fills no room.
+  virtual void go_on_later() = 0;
   // `gone` is called once, when the client left or was cut (at once if it has); not after end().
   virtual void on_gone(std::function<void()> gone) = 0;
 };

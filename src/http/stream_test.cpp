@@ -27,6 +27,8 @@ class HttpStreamTest : public ::testing::Test {
       stream_->on_gone([this] { gone_.set_value(); });
       begun_.set_value();
     });
+    router.add("GET", "/large",
+               [](const auto& exchange) { exchange->reply({.body = std::string(4 << 20, 'x')}); });
     router.add("GET", "/attach", [this](const auto& exchange) {
       auto fd = connect_unix(folder_.path() / "terminal.sock", Connecting::non_blocking);
       if (!fd) return exchange->refuse(fd.error());
@@ -177,6 +179,41 @@ TEST_F(HttpStreamTest, TellsTheProducerWhenThereIsRoomAgain) {
     fill();
   });
   EXPECT_EQ(last_id(client.rest()), "500");
+}
+
+TEST_F(HttpStreamTest, TellsTheProducerThatFoundNoRoomBecauseOfOthers) {
+  start({.keeper = [](const Peer&) { return false; },
+         .traffic_bytes_per_user_max = 2 << 20,
+         .stream_bytes_max = 8 << 20});
+  Client client(socket_), other(socket_);
+  open(client);
+  client.until("\r\n\r\n");
+  send(1, 1 << 20);
+  EXPECT_TRUE(loop_.on([&] { return stream_->has_room(); }));
+  other.send("GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
+  while (loop_.on([&] { return stream_->has_room(); })) std::this_thread::yield();
+  std::promise<void> room;
+  loop_.on([&] {
+    stream_->on_room([&room, told = false]() mutable {
+      if (!std::exchange(told, true)) room.set_value();
+    });
+  });
+  client.until("\n\n");
+  EXPECT_EQ(room.get_future().wait_for(10s), std::future_status::ready);
+}
+
+TEST_F(HttpStreamTest, AProducerGoesOnInTheNextTurn) {
+  start();
+  Client client(socket_);
+  open(client);
+  int calls = 0;
+  loop_.on([&] {
+    stream_->on_room([&] { ++calls; });
+    stream_->go_on_later();
+    stream_->go_on_later();
+    EXPECT_EQ(calls, 0);
+  });
+  EXPECT_EQ(loop_.on([&] { return calls; }), 1);
 }
 
 TEST_F(HttpStreamTest, IsCutWhenTheServerStops) {

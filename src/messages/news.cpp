@@ -1,6 +1,7 @@
 #include "messages/news.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.hpp"
 
@@ -25,6 +26,14 @@ void add_end(const Job& job, const Told& told, std::vector<News>& news) {
   if (job.state != JobState::failed && job.state != JobState::timeout) return;
   news.back().kind = MessageKind::failed;
   news.back().also = MessageKind::ended;
+}
+
+void mark_stall(Told& told, const News& news) {
+  const Time since = time_from_us(static_cast<std::int64_t>(news.number));
+  if (std::exchange(told.stalled_since, since) != since)
+    told.stalled_owner = told.stalled_operator = false;
+  if (news.only != Audience::operator_) told.stalled_owner = true;
+  if (news.only != Audience::owner) told.stalled_operator = true;
 }
 
 }  // namespace
@@ -61,21 +70,25 @@ void mark(Told& told, const News& news) {
       told.attempt = static_cast<std::int32_t>(news.number);
       return;
     case MessageKind::stalled:
-      told.stalled_since = time_from_us(static_cast<std::int64_t>(news.number));
+      mark_stall(told, news);
       return;
   }
   check(false, "a kind of message");
 }
 
-std::optional<News> stall_of(const Job& job, const Told& told, Duration stalled_after,
-                             Time heard_from) {
+std::optional<News> stall_of(const Job& job, const Told& told, Audience audience,
+                             Duration stalled_after, Time heard_from) {
   if (job.state != JobState::running || !job.progress || !job.current) return std::nullopt;
   const Time reported = job.progress->reported_at;
-  if (told.stalled_since == reported) return std::nullopt;
+  const bool knows = audience == Audience::owner ? told.stalled_owner : told.stalled_operator;
+  if (knows && told.stalled_since == reported) return std::nullopt;
   const Time since =
       std::max({reported, job.current->started_at.value_or(reported), job.changed_at, heard_from});
-  return News{MessageKind::stalled, since + stalled_after,
-              static_cast<std::uint64_t>(to_us(reported))};
+  return News{MessageKind::stalled,
+              since + stalled_after,
+              static_cast<std::uint64_t>(to_us(reported)),
+              {},
+              audience};
 }
 
 }  // namespace paceline

@@ -103,20 +103,27 @@ TEST_F(NewsTest, TellsEachTimeThatItWaitsAgain) {
 
 TEST_F(NewsTest, StallsOnlyWhereItReportedAndRunsOn) {
   const JobId job = run("1");
-  EXPECT_EQ(stall_of(world.job(job), told, span("30m"), Time{}), std::nullopt);
+  const auto stall = [&](Time heard_from = {}, Audience audience = Audience::owner) {
+    return stall_of(world.job(job), told, audience, span("30m"), heard_from);
+  };
+  EXPECT_EQ(stall(), std::nullopt);
   report(job, 0.5);
-  const auto stall = stall_of(world.job(job), told, span("30m"), Time{});
-  ASSERT_TRUE(stall);
-  EXPECT_EQ(stall->at, world.now() + span("30m"));
-  mark(told, *stall);
-  EXPECT_EQ(stall_of(world.job(job), told, span("30m"), Time{}), std::nullopt);
+  const auto found = stall();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->at, world.now() + span("30m"));
+  mark(told, *found);
+  EXPECT_EQ(stall(), std::nullopt);
+  EXPECT_TRUE(stall({}, Audience::operator_)) << "who was not told of it";
+  mark(told, *stall({}, Audience::operator_));
+  EXPECT_EQ(stall({}, Audience::operator_), std::nullopt);
   world.advance(span("40m"));
   report(job, 0.6);
-  EXPECT_EQ(stall_of(world.job(job), told, span("30m"), Time{})->at, world.now() + span("30m"));
+  EXPECT_EQ(stall()->at, world.now() + span("30m"));
+  EXPECT_TRUE(stall({}, Audience::operator_));
   const Time heard_from = world.now() + span("1h");
-  EXPECT_EQ(stall_of(world.job(job), told, span("30m"), heard_from)->at, heard_from + span("30m"));
+  EXPECT_EQ(stall(heard_from)->at, heard_from + span("30m"));
   world.ended(job);
-  EXPECT_EQ(stall_of(world.job(job), told, span("30m"), Time{}), std::nullopt);
+  EXPECT_EQ(stall(), std::nullopt);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "base/digest.hpp"
@@ -116,6 +117,7 @@ void Notifier::tell(const Job& job, const News& news, Time now) {
   bool wanted = false;
   for (const auto& to : recipients(job)) {
     if (!news.is_among(to.on) || news.at < to.since) continue;
+    if (news.only && *news.only != to.audience()) continue;
     wanted = true;
     if (!may_make(job, to.sender, now)) continue;
     batch_.messages.push_back(made(job, news, to, now));
@@ -126,22 +128,38 @@ void Notifier::tell(const Job& job, const News& news, Time now) {
   batch_.told.emplace_back(job.id, told_[job.id]);
 }
 
-void Notifier::watch_for_stall(const Job& job, Time now) {
-  if (const auto before = stalls_.find(job.id); before != stalls_.end()) {
-    line_.erase({before->second, job.id});
-    stalls_.erase(before);
+// Each with their own span. The newest report may be known one progress-interval late.
+std::vector<News> Notifier::stalls(const Job& job) const {
+  const Duration late = std::chrono::seconds{options_.limits.progress_interval};
+  const auto known = told_.find(job.id);
+  const Told told = known == told_.end() ? Told() : known->second;
+  std::vector<News> found;
+  for (const auto& to : recipients(job)) {
+    if (!to.on.contains(MessageKind::stalled)) continue;
+    const auto stall = stall_of(job, told, to.audience(), to.stalled_after + late, heard_from_);
+    if (stall && stall->at >= to.since && std::ranges::count(found, *stall) == 0)
+      found.push_back(*stall);
   }
-  std::optional<Duration> after;
-  for (const auto& to : recipients(job))
-    if (to.on.contains(MessageKind::stalled))
-      after = std::min(after.value_or(to.stalled_after), to.stalled_after);
-  if (!after) return;
-  const auto told = told_.find(job.id);
-  const auto stall =
-      stall_of(job, told == told_.end() ? Told() : told->second, *after, heard_from_);
-  if (!stall) return;
-  stalls_[job.id] = std::max(stall->at, now);
-  line_.insert({stalls_[job.id], job.id});
+  return found;
+}
+
+void Notifier::watch_for_stall(const Job& job, Time now) {
+  take_out_of_line(job.id);
+  std::optional<Time> next;
+  for (const News& stall : stalls(job)) {
+    const Time at = std::max(stall.at, now);
+    next = std::min(next.value_or(at), at);
+  }
+  if (!next) return;
+  stalls_[job.id] = *next;
+  line_.insert({*next, job.id});
+}
+
+void Notifier::take_out_of_line(JobId job) {
+  const auto before = stalls_.find(job);
+  if (before == stalls_.end()) return;
+  line_.erase({before->second, job});
+  stalls_.erase(before);
 }
 
 std::optional<Time> Notifier::due() const {
@@ -152,14 +170,13 @@ std::optional<Time> Notifier::due() const {
 
 void Notifier::step(Time now) {
   while (!line_.empty() && line_.begin()->first <= now) {
-    const auto [at, id] = *line_.begin();
-    line_.erase(line_.begin());
-    stalls_.erase(id);
+    const JobId id = line_.begin()->second;
+    take_out_of_line(id);
     const Job* job = state_.find_job(id);
-    if (job == nullptr || !job->progress) continue;
-    tell(*job,
-         {MessageKind::stalled, at, static_cast<std::uint64_t>(to_us(job->progress->reported_at))},
-         now);
+    if (job == nullptr) continue;
+    for (const News& stall : stalls(*job))
+      if (stall.at <= now) tell(*job, stall, now);
+    watch_for_stall(*job, now);
   }
   if (!batch_.messages.empty() || !batch_.told.empty() || (retry_at_ && *retry_at_ <= now))
     keep(now);
@@ -167,10 +184,7 @@ void Notifier::step(Time now) {
 
 void Notifier::forget(JobId job) {
   asked_.erase(job);
-  if (const auto before = stalls_.find(job); before != stalls_.end()) {
-    line_.erase({before->second, job});
-    stalls_.erase(before);
-  }
+  take_out_of_line(job);
   if (told_.erase(job) > 0) batch_.forgotten.push_back(job);
 }
 

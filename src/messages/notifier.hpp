@@ -65,13 +65,19 @@ class Notifier {
     Duration stalled_after;
     Time since;
     Sender sender;
+
+    [[nodiscard]] Audience audience() const {
+      return sender ? Audience::owner : Audience::operator_;
+    }
   };
 
   [[nodiscard]] std::vector<Recipient> recipients(const Job& job) const;
   void learn(JobId from);
   void look(const Job& job, Time now);
   void tell(const Job& job, const News& news, Time now);
+  [[nodiscard]] std::vector<News> stalls(const Job& job) const;
   void watch_for_stall(const Job& job, Time now);
+  void take_out_of_line(JobId job);
   void forget(JobId job);
   [[nodiscard]] bool may_make(const Job& job, Sender sender, Time now);
   [[nodiscard]] Outgoing made(const Job& job, const News& news, const Recipient& to,
@@ -87,7 +93,7 @@ class Notifier {
   std::vector<Time> hooks_since_;  // of the operator's hooks
   std::map<JobId, Notify> asked_;
   std::map<JobId, Told> told_;
-  std::map<JobId, Time> stalls_;           // when each is looked at
+  std::map<JobId, Time> stalls_;           // when each is looked at next
   std::set<std::pair<Time, JobId>> line_;  // the same in order
   OutboxBatch batch_;                      // not kept yet
   std::map<Sender, std::uint64_t> in_batch_;

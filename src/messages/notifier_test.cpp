@@ -57,9 +57,16 @@ class NotifierTest : public ::testing::Test {
     world.started(job);
     tell();
   }
+  void report(JobId job) {
+    Progress progress;
+    progress.step = 1;
+    progress.reported_at = world.now();
+    world.report(job, progress);
+    tell();
+  }
   std::vector<Outgoing> waiting() {
     auto outbox = MessageOutbox::open(scratch.dir() / "messages.db");
-    return (*outbox)->due(world.now() + span("1h"), 1'000);
+    return (*outbox)->due(world.now() + span("1h"), 1'000, 1'000);
   }
   std::vector<std::string> kinds() {
     std::vector<std::string> found;
@@ -129,16 +136,10 @@ TEST_F(NotifierTest, AnOperatorsHookIsToldOfWhatHappensFromThenOn) {
 TEST_F(NotifierTest, AStallIsToldWhenItIsDueAndAgainAfterTheNextReport) {
   const JobId job = submit(kAll);
   run(job);
-  const auto report = [&] {
-    Progress progress;
-    progress.step = 1;
-    progress.reported_at = world.now();
-    world.report(job, progress);
-    tell();
-  };
-  report();
-  EXPECT_EQ(notifier->due(), world.now() + span("30m"));
-  world.advance(span("30m"));
+  report(job);
+  EXPECT_EQ(notifier->due(), world.now() + span("30m") + span("5s"))
+      << "a report comes that late at the most";
+  world.advance(span("31m"));
   notifier->step(world.now());
   notifier->step(world.now());
   EXPECT_THAT(kinds(), ElementsAre("1 stalled", "1 started"));
@@ -146,10 +147,57 @@ TEST_F(NotifierTest, AStallIsToldWhenItIsDueAndAgainAfterTheNextReport) {
   world.advance(span("40m"));
   notifier->step(world.now());
   EXPECT_THAT(kinds(), SizeIs(2));
-  report();
-  world.advance(span("30m"));
+  report(job);
+  world.advance(span("31m"));
   notifier->step(world.now());
   EXPECT_THAT(kinds(), ElementsAre("1 stalled", "1 stalled", "1 started"));
+}
+
+TEST_F(NotifierTest, OwnerAndOperatorAreEachToldOfAStallAfterTheirOwnSpan) {
+  options.hooks = {{"https://ops/x", {MessageKind::stalled}, {}}};
+  options.limits.progress_interval = 0;
+  open();
+  const JobId patient = submit({{"https://h/x"}, {MessageKind::stalled}, span("2h")});
+  const JobId hasty = submit({{"https://h/x"}, {MessageKind::stalled}, span("1m")});
+  run(patient);
+  run(hasty);
+  report(patient);
+  report(hasty);
+  const auto told_to = [&] {
+    std::vector<std::string> found;
+    for (const auto& message : waiting())
+      found.push_back(fmt::format("{} {}", message.job.value, message.to));
+    std::ranges::sort(found);
+    return found;
+  };
+  const auto after = [&](const char* time) {
+    world.advance(span(time));
+    notifier->step(world.now());
+    return told_to();
+  };
+  EXPECT_THAT(after("1m"), ElementsAre("2 https://h/x"));
+  EXPECT_THAT(after("29m"), ElementsAre("1 https://ops/x", "2 https://h/x", "2 https://ops/x"));
+  open();
+  EXPECT_THAT(after("119m"), SizeIs(3)) << "nobody is told twice, over a restart too";
+  EXPECT_THAT(after("1m"), SizeIs(4));
+  EXPECT_THAT(told_to(), ::testing::Contains("1 https://h/x"));
+  EXPECT_EQ(notifier->due(), std::nullopt);
+}
+
+TEST_F(NotifierTest, WhatReportsAllTheTimeHasNotStalled) {
+  options.limits.progress_interval = 60;
+  open();
+  const JobId job = submit({{"https://h/x"}, {MessageKind::stalled}, span("3s")});
+  run(job);
+  for (int i = 0; i < 5; ++i) {
+    report(job);  // one of many, of which the journal has one a minute
+    world.advance(span("1m"));
+    notifier->step(world.now());
+  }
+  EXPECT_THAT(kinds(), IsEmpty());
+  world.advance(span("4s"));
+  notifier->step(world.now());
+  EXPECT_THAT(kinds(), ElementsAre("1 stalled"));
 }
 
 TEST_F(NotifierTest, WhatIsOverALimitIsLeftOutForGood) {
@@ -181,12 +229,12 @@ TEST(Outbox, KeepsWhatIsPutOffAndWhatIsGivenUpUntilItsJobIsForgotten) {
   Told ended;
   ended.ended = true;
   ASSERT_TRUE(outbox->add({.messages = {message, message}, .told = {{JobId{7}, ended}}}));
-  ASSERT_THAT(outbox->due(Time{}, 9), SizeIs(1));
+  ASSERT_THAT(outbox->due(Time{}, 9, 9), SizeIs(1));
   ASSERT_TRUE(outbox->put_off(message, Time{} + span("30s"), "the answer was 500"));
-  EXPECT_THAT(outbox->due(Time{}, 9), IsEmpty());
+  EXPECT_THAT(outbox->due(Time{}, 9, 9), IsEmpty());
   EXPECT_EQ(outbox->next_due(), Time{} + span("30s"));
   outbox = std::move(*MessageOutbox::open(scratch.dir() / "messages.db"));
-  const auto due = outbox->due(Time{} + span("1m"), 9);
+  const auto due = outbox->due(Time{} + span("1m"), 9, 9);
   ASSERT_THAT(due, SizeIs(1));
   EXPECT_EQ(due[0].tries, 1U);
   EXPECT_EQ(due[0].payload, "{}");
@@ -196,6 +244,21 @@ TEST(Outbox, KeepsWhatIsPutOffAndWhatIsGivenUpUntilItsJobIsForgotten) {
   ASSERT_TRUE(outbox->add({.forgotten = {JobId{7}}}));
   EXPECT_EQ(outbox->sums(JobId{7}).given_up, 0U);
   EXPECT_THAT(*outbox->told(), IsEmpty());
+}
+
+TEST(Outbox, AnAddressThatTakesNothingLeavesRoomForTheOthers) {
+  const Scratch scratch;
+  auto outbox = std::move(*MessageOutbox::open(scratch.dir() / "messages.db"));
+  OutboxBatch batch;
+  for (int i = 0; i < 100; ++i)
+    batch.messages.push_back({fmt::format("{}", i), i < 99 ? "https://dead" : "https://well",
+                              JobId{7}, MessageKind::ended, Sender(), Time{} + Duration{i}, "{}",
+                              0});
+  ASSERT_TRUE(outbox->add(batch));
+  const auto due = outbox->due(Time{} + span("1m"), 32, 1);
+  ASSERT_THAT(due, SizeIs(2));
+  EXPECT_EQ(due[0].id, "0");
+  EXPECT_EQ(due[1].to, "https://well");
 }
 
 }  // namespace

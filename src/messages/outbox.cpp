@@ -41,7 +41,7 @@ Sender sender_of(std::int64_t number) {
 
 std::int64_t bits_of(const Told& told) {
   return (told.started ? 1 : 0) | (told.delivered ? 2 : 0) | (told.final ? 4 : 0) |
-         (told.ended ? 8 : 0);
+         (told.ended ? 8 : 0) | (told.stalled_owner ? 16 : 0) | (told.stalled_operator ? 32 : 0);
 }
 
 // Private before anything is in it.
@@ -196,9 +196,12 @@ Result<std::map<JobId, Told>> MessageOutbox::told() {
     auto& rows = impl_->statement("SELECT job, once, attempt, stalled_us FROM told");
     while (rows.executeStep()) {
       const auto bits = rows.getColumn(1).getInt64();
+      // Where it isn't noted who was told of a stall, both were.
+      const bool both = (bits & (16 | 32)) == 0;
       all.emplace(JobId{rows.getColumn(0).getUInt()},
                   Told{(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0, (bits & 8) != 0,
-                       rows.getColumn(2).getInt(), time_from_us(rows.getColumn(3).getInt64())});
+                       rows.getColumn(2).getInt(), time_from_us(rows.getColumn(3).getInt64()),
+                       both || (bits & 16) != 0, both || (bits & 32) != 0});
     }
     return all;
   });
@@ -253,7 +256,7 @@ OutboxSums MessageOutbox::sums(JobId job) {
   return found.value_or(OutboxSums());
 }
 
-std::vector<Outgoing> MessageOutbox::due(Time now, std::size_t each) {
+std::vector<Outgoing> MessageOutbox::due(Time now, std::size_t each, std::size_t per_address) {
   auto found = impl_->guarded([&]() -> Result<std::vector<Outgoing>> {
     std::vector<std::int64_t> senders;
     auto& names = impl_->statement("SELECT DISTINCT sender FROM messages WHERE given_up = 0");
@@ -261,11 +264,15 @@ std::vector<Outgoing> MessageOutbox::due(Time now, std::size_t each) {
     std::vector<Outgoing> messages;
     for (const auto sender : senders) {
       auto& rows = impl_->statement(
-          "SELECT id, address, job, kind, made_us, payload, tries FROM messages "
-          "WHERE given_up = 0 AND sender = ? AND due_us <= ? ORDER BY due_us, made_us LIMIT ?");
+          "SELECT id, address, job, kind, made_us, payload, tries FROM messages WHERE rowid IN "
+          "(SELECT rowid FROM (SELECT rowid, row_number() OVER (PARTITION BY address "
+          "ORDER BY due_us, made_us) AS n FROM messages "
+          "WHERE given_up = 0 AND sender = ? AND due_us <= ?) WHERE n <= ?) "
+          "ORDER BY due_us, made_us LIMIT ?");
       rows.bind(1, sender);
       rows.bind(2, to_us(now));
-      rows.bind(3, static_cast<std::int64_t>(each));
+      rows.bind(3, static_cast<std::int64_t>(per_address));
+      rows.bind(4, static_cast<std::int64_t>(each));
       while (rows.executeStep()) {
         const auto payload = rows.getColumn(5);
         messages.push_back(

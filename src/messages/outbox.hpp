@@ -7,7 +7,7 @@
 //
 //   auto outbox = MessageOutbox::open(file);
 //   (*outbox)->add({.messages = …, .told = …});       // once
-//   for (auto& due : (*outbox)->due(now, 16)) …       // sent, or put_off
+//   for (auto& due : (*outbox)->due(now, 16, 1)) …    // sent, or put_off
 #pragma once
 
 #include <cstdint>
@@ -72,8 +72,9 @@ class MessageOutbox {
   std::uint64_t made_since(Sender sender, Time since);
   OutboxSums sums(JobId job);
 
-  // Of each sender at most `each` that are due, those first that are due for the longest.
-  std::vector<Outgoing> due(Time now, std::size_t each);
+  // Of each sender at most `each` that are due, and of them `per_address` to each address, so that one that
+  // takes nothing leaves room for the others; those first that are due for the longest.
+  std::vector<Outgoing> due(Time now, std::size_t each, std::size_t per_address);
   std::optional<Time> next_due();
   // ---- of one message; errors: storage ----
   Result<void> sent(const Outgoing& message);

@@ -66,7 +66,7 @@ void MessageSender::run() {
 
 void MessageSender::begin_due(Time now) {
   if (sending_.size() >= kSendsMax) return;
-  for (const auto& message : outbox_->due(now, kSendsMax)) {
+  for (const auto& message : outbox_->due(now, kSendsMax, 1)) {
     if (may_begin(message)) begin(message, now);
   }
 }
@@ -88,7 +88,7 @@ void MessageSender::begin(const Outgoing& message, Time now) {
     return note(message, {false, false, "there is no mail relay any more"}, now);
   if (!mail && message.sender && options_.as_owner) {
     auto found = rights_of(*message.sender);
-    if (!found) return note(message, {false, true, "the account is gone"}, now);
+    if (!found) return note(message, {false, false, "its owner's account is not found"}, now);
     rights = std::move(*found);
   }
   auto run = CurlRun::start(options_.curl, curl_config(message.to, message.id, options_.wires),

@@ -6,6 +6,7 @@ import os
 import random
 import re
 import shutil
+import socket
 import sys
 import tempfile
 import time
@@ -93,7 +94,7 @@ class MessagesTest(unittest.TestCase):
         self.assertEqual(self.hook.kinds(job), ["delivered", "final"])
 
     def test_tells_a_job_that_stalls_once_until_it_reports_again(self):
-        self.up()
+        self.up("--limit", "progress-interval=0")
         script = ("import time\nfor s in 1, 2:\n  print('{\"paceline\": {\"step\": %d}}' % s, flush=True)\n"
                   "  time.sleep(3)\ntime.sleep(600)")
         job = self.submit("--stalled-after", "1s", "--", sys.executable, "-c", script, on="stalled")
@@ -101,6 +102,15 @@ class MessagesTest(unittest.TestCase):
         self.again()
         time.sleep(2)
         self.assertEqual(self.hook.kinds(job), ["stalled"] * 2)
+
+    def test_a_hook_that_does_not_answer_holds_up_no_other(self):
+        with socket.socket() as silent:
+            silent.bind(("127.0.0.1", 0))
+            silent.listen(200)
+            self.up(webhooks=[{"to": f"http://127.0.0.1:{silent.getsockname()[1]}/", "on": ["ended"]},
+                              {"to": self.hook.url, "on": ["ended"]}])
+            jobs = [self.box.submit("--", "true") for _ in range(40)]
+            self.until(lambda: all(self.hook.kinds(job) == ["ended"] for job in jobs), "the other hook is held up", seconds=120)
 
     def test_each_once_though_the_server_is_killed(self):
         self.up(webhooks=[{"to": self.hook.url + "/ops", "on": ["started", "ended"]}])

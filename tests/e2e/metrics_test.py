@@ -58,11 +58,20 @@ class MetricsTest(unittest.TestCase):
             self.assertEqual(box.value('paceline_jobs{state="RUNNING"}'), 1)
             self.assertEqual(box.value('paceline_node_slots{node="%s",state="leased"}' % os.uname().nodename), 2)
             self.assertEqual(box.value("paceline_job_wait_seconds_count"), 3)
+            self.assertEqual(box.value('paceline_node_slots{node="%s",state="draining"}' % os.uname().nodename), 0)
             self.assertGreater(box.value("paceline_server_resident_bytes"), 1e6)
             box.kill()
             box.up(*box.options[2:])
             self.assertEqual(box.value('paceline_jobs_ended_total{state="COMPLETED"}'), 1)
             self.assertEqual(box.value('paceline_plan_changes_total{change="start"}'), 0)
+
+    def test_each_slot_of_a_node_that_drains_is_in_one_state(self):
+        with MetricsBox() as box:
+            node = os.uname().nodename
+            box.call("drain", node)
+            self.assertEqual(box.value('paceline_node_slots{node="%s",state="draining"}' % node), 2)
+            states = re.findall(r'^paceline_node_slots{node="%s",state="\w+"} (\d+)$' % re.escape(node), box.get()[2], re.MULTILINE)
+            self.assertEqual(sum(map(int, states)), 2)
 
     def test_jobs_are_told_of_only_where_that_is_asked_for(self):
         with MetricsBox("--metrics-of-jobs") as box:
