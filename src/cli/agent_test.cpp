@@ -118,6 +118,7 @@ TEST_F(AgentCommand, RefusesWhatMakesNoSense) {
            {"--memory", "much"},
            {"--limit", "connections=500"},
            {"--log-level", "loud"},
+           {"--server", "/srv/p"},
            {"gpu-box:7443"}})
     EXPECT_EQ(agent(words), 64) << ::testing::PrintToString(words);
   EXPECT_FALSE(asked.has_value());

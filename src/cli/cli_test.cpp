@@ -186,7 +186,39 @@ TEST_F(Up, RefusesWhatMakesNoSense) {
   EXPECT_EQ(up({"--dir", "/a", "--label", "disk=nvme", "--label", "disk=ssd"}), 64);
   EXPECT_EQ(up({"--dir", "/a", "--rack", std::string(64, 'r')}), 64);
   EXPECT_EQ(up({"--dir", "/a", "--advertise", "10.0.0.7 "}), 64);
+  EXPECT_EQ(up({"--server", "/a"}, {{"HOME", "/h"}}), 64);
   EXPECT_FALSE(asked);
+}
+
+// Where `backup` looks, which has its directory as the commands of `journal` do.
+class JournalDirectory : public ::testing::Test {
+ protected:
+  std::optional<std::string> read(std::vector<std::string> words, const Environment& environment) {
+    Console console({.output_fd = -1, .error_fd = -1});
+    Hooks hooks;
+    std::optional<std::string> directory;
+    hooks.backup = [&](const BackupOptions& options) {
+      directory = options.directory;
+      return BackupDone{};
+    };
+    Context context(console, environment, hooks);
+    words.insert(words.begin(), {"backup", "b.tar"});
+    code = run_cli(context, std::move(words));
+    return directory;
+  }
+  int code = 0;
+};
+
+TEST_F(JournalDirectory, IsNeverAnothersThanTheOneThatWasNamed) {
+  const Environment environment = {{"HOME", "/h"}, {"PACELINE_DIR", "/a"}};
+  EXPECT_EQ(read({}, environment), "/a") << "its server is down";
+  EXPECT_EQ(read({"--dir", "/b/"}, environment), "/b/");
+  for (const char* named : {"/nowhere", "local-or-not", "https://gpu-box:7443"}) {
+    EXPECT_EQ(read({"--server", named}, environment), std::nullopt) << named;
+    EXPECT_NE(code, 0) << named;
+  }
+  const FakeServer server([](const FakeRequest&) { return FakeAnswer{R"({"dir":"/c"})"}; });
+  EXPECT_EQ(read({"--server", server.directory()}, environment), "/c");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "cli/fake_server.hpp"
 #include "cli/words/directory_testing.hpp"
 #include "trust/token.hpp"
 
@@ -76,6 +77,25 @@ TEST_F(ContextsTest, OthersMayNotReadThem) {
   ASSERT_EQ(::chmod(file().c_str(), 0644), 0);
   EXPECT_EQ(find_remote({}, environment_).error().code, ErrorCode::forbidden);
   EXPECT_EQ(found("/run/paceline"), std::nullopt) << "nothing is read where a place is named";
+}
+
+TEST_F(ContextsTest, LogInReplacesNoOtherServerUnasked) {
+  const auto token = Token::make(TokenKind::user, sha256("an authority")).text();
+  const Contexts before{"127.0.0.1", {{"127.0.0.1", {"127.0.0.1:1", token}}}};
+  keep(before);
+  const auto log_in = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"login", "--token-file", "-"});
+    return run_words(words, environment_, token + "\n");
+  };
+  const auto refused = log_in({"127.0.0.1:2"});
+  EXPECT_EQ(refused.code, 76);
+  EXPECT_EQ(refused.err,
+            "paceline: The context '127.0.0.1' is the server at 127.0.0.1:1.\n"
+            "          Name another one with --name; '--name 127.0.0.1' replaces it.\n");
+  constexpr int kNobodyAnswers = 69;
+  EXPECT_EQ(log_in({"127.0.0.1:1"}).code, kNobodyAnswers);
+  EXPECT_EQ(log_in({"127.0.0.1:2", "--name", "127.0.0.1"}).code, kNobodyAnswers);
+  EXPECT_EQ(Contexts::read(environment_), before);
 }
 
 TEST_F(ContextsTest, NamesAndAddresses) {

@@ -127,10 +127,19 @@ TEST(Logs, BeginWhereSomebodyAsksForWhatWasWrittenSince) {
 
 TEST(Logs, LookFurtherBackForATail) {
   Logs logs(1, {FakeAnswer{R"({"chunks":[)" + chunk(0, 90, "long\n") + "]}"}, FakeAnswer{kNoMore},
-                FakeAnswer{R"({"chunks":[)" + chunk(0, 80, "before\nit\nlong\n") + "]}"},
+                FakeAnswer{R"({"chunks":[)" + chunk(0, 70, "one\nbefore\nit\nlong\n") + "]}"},
                 FakeAnswer{kNoMore}, FakeAnswer{kNoMore}});
   EXPECT_EQ(logs.run({"--tail", "3"}).out, "before\nit\nlong\n");
   EXPECT_EQ(logs.asked().at(2), "GET /v1/jobs/7/logs?tail_bytes=131072");
+}
+
+// What is read may begin within a line, where that is long.
+TEST(Logs, TakeTheEndOfALineForNoLine) {
+  Logs logs(
+      1, {FakeAnswer{R"({"chunks":[)" + chunk(0, 90, "xx\nend\n") + "]}"}, FakeAnswer{kNoMore},
+          FakeAnswer{R"({"chunks":[)" + chunk(0, 0, "a\nxxxx\nend\n") + "]}"}, FakeAnswer{kNoMore},
+          FakeAnswer{kNoMore}});
+  EXPECT_EQ(logs.run({"--tail", "2"}).out, "xxxx\nend\n");
 }
 
 TEST(Logs, FollowFromBehindTheTail) {

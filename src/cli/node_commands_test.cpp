@@ -108,6 +108,52 @@ TEST(NodeRevoke, NamesInvitationsByNumber) {
   EXPECT_EQ(server.log().size(), 2U);
 }
 
+TEST(NodeRevoke, GoesOnBehindOneThatIsGone) {
+  const FakeServer server([](const FakeRequest& request) {
+    return request.target.ends_with("/3") ? fake_error(404, "not_found", "There is no 3.")
+                                          : FakeAnswer{"{}"};
+  });
+  for (const char* what : {"node", "token"}) {
+    const auto result = run_words(server, {what, "revoke", "3", "4"});
+    EXPECT_EQ(result.code, 66) << what;
+    EXPECT_THAT(result.err, HasSubstr("There is no 3.")) << what;
+    EXPECT_THAT(result.out, HasSubstr(" 4 ")) << what;
+  }
+}
+
+TEST(Undrain, GoesOnBehindOneThatDoesNotDrain) {
+  const FakeServer server([](const FakeRequest& request) {
+    return request.target == "/v1/nodes/gpu-1/undrain"
+               ? fake_error(409, "conflict", "Node 'gpu-1' does not drain.")
+               : FakeAnswer{"{}"};
+  });
+  const auto result = run_words(server, {"undrain", "gpu-1", "gpu-2"});
+  EXPECT_EQ(result.code, 76);
+  EXPECT_THAT(result.err, HasSubstr("Node 'gpu-1' does not drain."));
+  EXPECT_EQ(result.out, "Jobs may start on gpu-2 again.\n");
+}
+
+TEST(Drain, OfSeveralNodesIsOneOrder) {
+  const FakeServer server([](const FakeRequest&) {
+    return FakeAnswer{R"({"slots": 8, "is_last": true, "loses_slot_seconds": 0, "jobs": [
+      {"id": 7, "user": "ann", "leaves": "stopped", "workers": 2, "workers_then": 0, "at": 0,
+       "never_saved": false, "loses_slot_seconds": 0}]})"};
+  });
+  const auto result =
+      run_words(server, {"drain", "gpu-1", "gpu-2", "gpu-3", "--within", "5s", "--no-wait"});
+  EXPECT_EQ(result.code, 76);
+  EXPECT_THAT(result.out, HasSubstr("Draining gpu-1, gpu-2 and gpu-3 takes 8 slots out of use"));
+  EXPECT_THAT(result.err, HasSubstr("No other node starts jobs"));
+  EXPECT_THAT(result.err, HasSubstr("Draining gpu-1, gpu-2 and gpu-3 is to stop job 7."));
+  EXPECT_THAT(server.log(), ElementsAre("POST /v1/nodes/gpu-1/drain?dry_run=1"));
+  EXPECT_EQ(asked(server)["also"], nlohmann::json::array({"gpu-2", "gpu-3"}));
+  run_words(server, {"drain", "gpu-1", "gpu-2", "--no-wait", "--yes"});
+  EXPECT_EQ(server.log().back(), "POST /v1/nodes/gpu-1/drain");
+  EXPECT_EQ(asked(server)["also"], nlohmann::json::array({"gpu-2"}));
+  run_words(server, {"drain", "gpu-1", "--no-wait", "--yes"});
+  EXPECT_FALSE(asked(server).contains("also"));
+}
+
 TEST(NodeRemove, SaysFirstWhatRunsThere) {
   const FakeServer server(answer);
   const auto refused = run_words(server, {"node", "remove", "gpu-3"});

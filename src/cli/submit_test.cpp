@@ -336,6 +336,26 @@ TEST(Submit, ReadsAJobFileUnderItsOptions) {
   EXPECT_EQ(submitted({"-f", file, "--", "sh"}).launch.command, std::vector<std::string>{"sh"});
 }
 
+TEST(Submit, FindsCheckpointsAtHome) {
+  const TestDirectory directory;
+  const auto file = directory.write("job.yaml", "run: true\ncheckpoint: ~/ck/*.pt\n");
+  const FakeServer server(accepted);
+  Environment environment = {{"PACELINE_DIR", server.directory()}, {"HOME", "/home/ann"}};
+  const auto pattern = [&](const std::vector<std::string>& words) {
+    EXPECT_EQ(run_words(words, environment).code, 0);
+    return read_submission(server.requests().back().body).value().spec.checkpoint_glob;
+  };
+  EXPECT_EQ(pattern({"submit", "-f", file}), "/home/ann/ck/*.pt");
+  EXPECT_EQ(pattern({"submit", "--checkpoint", "~/*.pt", "true"}), "/home/ann/*.pt");
+  EXPECT_EQ(pattern({"submit", "--checkpoint", "a/*.pt~", "true"}), "a/*.pt~");
+  EXPECT_EQ(run_words({"submit", "--checkpoint", "~bo/*.pt", "true"}, environment).code, 64);
+  environment.erase("HOME");
+  EXPECT_THAT(run_words({"submit", "-f", file}, environment).err,
+              StartsWith("paceline: --checkpoint: Whose home '~/ck/*.pt' begins at is not known "
+                         "here.\n"));
+  EXPECT_EQ(server.requests().size(), 3U);
+}
+
 TEST(Submit, RefusesBadOptionsAndSendsNothing) {
   const FakeServer server(accepted);
   const auto refusal = [&](std::vector<std::string> words) {

@@ -59,6 +59,18 @@ class WhatADrainCosts(Lab):
         for job in (gang, rigid):
             self.call("cancel", job)
 
+    def test_none_takes_the_jobs_of_another_that_is_drained_with_it(self):
+        job = self.submit("--slots", "2", "--elastic", "restart", "--affinity", "label:trains=yes", "--workdir", self.folder, "--",
+                          PYTHON, ROOT / "tests/e2e/saves_slowly.py", "0.2", "2")
+        self.until_it_trains_with(job, 2)
+        nodes = sorted(("gpu-1", "gpu-2"), key=lambda name: name not in self.json("show", job)["nodes"])  # its own first
+        said = self.call("drain", *nodes, "--within", "5s", "--yes").stdout
+        self.assertIn(f"Draining {nodes[0]} and {nodes[1]} takes 5 slots out of use and makes 1 job leave", said)
+        self.assertTrue(said.endswith(f"{nodes[0]} and {nodes[1]} are empty.\n"), said)
+        self.until_state(job, "PENDING")
+        self.assertEqual(self.json("show", job)["resizes"], 0, "it moved to a node that drains, too")
+        self.call("cancel", job)
+
 
 if __name__ == "__main__":
     skip_unless_permitted()

@@ -20,7 +20,8 @@ class CompletionTest(unittest.TestCase):
         self.directory = Path(self.enterContext(tempfile.TemporaryDirectory()))
         fake = self.directory / "paceline"  # of the server it asks for jobs, nodes and policies
         fake.write_text("#!/bin/sh\ncase $1 in queue) printf '7\\n12\\n' ;; policy) printf 'fifo\\nsrtf\\n' ;; "
-                        "nodes) printf 'box\\ngpu-3\\n' ;; esac\n")
+                        "nodes) printf 'box\\ngpu-3\\n' ;; token) printf '1\\n3\\n' ;; "
+                        "node) printf '4\\n5\\n' ;; context) printf 'local\\nlab\\n' ;; esac\n")
         fake.chmod(0o755)
         self.environment = {**os.environ, "PATH": f"{self.directory}:{os.environ['PATH']}", "HOME": str(self.directory)}
 
@@ -41,6 +42,10 @@ class CompletionTest(unittest.TestCase):
         self.assertEqual(self.in_bash("cancel", "1"), ["12"])
         self.assertEqual(self.in_bash("policy", "set", "f"), ["fifo"])
         self.assertEqual(self.in_bash("node", "show", "g"), ["gpu-3"])
+        self.assertEqual(self.in_bash("node", "revoke", ""), ["4", "5"])
+        self.assertEqual(self.in_bash("token", "revoke", ""), ["1", "3"])
+        for command in ("use", "remove"):
+            self.assertEqual(self.in_bash("context", command, "la"), ["lab"])
         self.assertNotIn("man-page", self.in_bash(""))
 
     @unittest.skipUnless(shutil.which("fish"), "fish is not installed")
@@ -50,6 +55,8 @@ class CompletionTest(unittest.TestCase):
         self.assertEqual([line.split("\t")[0] for line in offered("paceline sub")], ["submit"])
         self.assertEqual(offered("paceline cancel 1"), ["12"])
         self.assertIn("srtf", offered("paceline policy set s"))
+        self.assertEqual(offered("paceline token revoke "), ["1", "3"])
+        self.assertIn("lab", offered("paceline context use l"))
 
     @unittest.skipUnless(shutil.which("zsh"), "zsh is not installed")
     def test_zsh(self):

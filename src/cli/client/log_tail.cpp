@@ -94,9 +94,7 @@ std::string LogTail::text() const {
   return text;
 }
 
-bool LogTail::enough(std::size_t lines) const {
-  return first_.value_or(0) == 0 || (begun_ > 1 && begun_ >= lines);
-}
+bool LogTail::enough(std::size_t lines) const { return first_.value_or(0) == 0 || begun_ > lines; }
 
 Result<Tails> read_log_tail(Api& api, const LogTailQuery& query) {
   for (std::uint64_t bytes = std::max(kFirstLook, query.lines * kLineGuess);; bytes *= kFurther) {

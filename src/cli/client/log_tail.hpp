@@ -46,7 +46,7 @@ class LogTail {
 
  private:
   std::deque<LogLine> lines_;
-  std::size_t begun_ = 0;  // lines; a single one may be the end of a longer one
+  std::size_t begun_ = 0;  // lines; the first may be the end of a longer one
   std::optional<std::int64_t> first_;
 };
 

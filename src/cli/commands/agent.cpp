@@ -82,6 +82,7 @@ Result<void> read_lease(const AgentWords& typed, AgentOptions& options) {
 }
 
 Result<AgentOptions> read(const AgentWords& typed, Context& context) {
+  if (auto ok = refuse_server(context.server, "--join"); !ok) return fail(std::move(ok.error()));
   if (auto ok = check_token_words(typed); !ok) return fail(std::move(ok.error()));
   if (auto ok = check_guest(typed); !ok) return fail(std::move(ok.error()));
   if (auto ok = check_limits(typed); !ok) return fail(std::move(ok.error()));

@@ -9,6 +9,7 @@
 #include "cli/client/persistence.hpp"
 #include "cli/commands/agree.hpp"
 #include "cli/commands/command.hpp"
+#include "cli/commands/kinds.hpp"
 #include "cli/commands/node_words.hpp"
 #include "cli/words/text.hpp"
 #include "cli/words/units.hpp"
@@ -30,9 +31,15 @@ std::string target_of(const std::string& node, std::string_view what) {
   return fmt::format("/v1/nodes/{}/{}", url_encoded(node), what);
 }
 
+// As the first node is told; the others go with it.
 Result<std::string> order_of(const DrainWords& typed) {
   JsonWriter json;
   json.begin_object().field("reason", typed.reason.value_or("")).field("keeps", typed.keep);
+  if (typed.nodes.size() > 1) {
+    json.key("also").begin_array();
+    for (std::size_t i = 1; i < typed.nodes.size(); ++i) json.value(typed.nodes[i]);
+    json.end_array();
+  }
   const auto named = [&](const std::optional<std::string>& text, std::string_view option,
                          std::string_view key) -> Result<void> {
     if (!text) return {};
@@ -85,10 +92,11 @@ std::string leaver_line(const Document& leaver) {
   return fmt::format("  {} {}{}\n", leaving_job(leaver), what, cost_of(leaver));
 }
 
-std::string outlook_text(const std::string& node, const Document& outlook) {
+std::string outlook_text(const std::vector<std::string>& nodes, const Document& outlook) {
   const auto slots = plural(static_cast<std::uint64_t>(whole_of(outlook, "slots")), "slot");
   const auto& jobs = list_of(outlook, "jobs");
-  std::string text = fmt::format("Draining {} takes {} out of use", printable(node), slots);
+  std::string text =
+      fmt::format("Draining {} takes {} out of use", printable(listed(nodes)), slots);
   const auto is_kept = [](const auto& leaver) { return text_of(leaver, "leaves") == "kept"; };
   if (!jobs.empty() && std::ranges::all_of(jobs, is_kept))
     return text + fmt::format("; {} there {}.\n", plural(jobs.size(), "job"),
@@ -102,7 +110,7 @@ std::string outlook_text(const std::string& node, const Document& outlook) {
 }
 
 // The jobs that would be stopped, in one sentence; empty: none.
-std::string harm_of(const std::string& node, const Document& outlook) {
+std::string harm_of(const std::vector<std::string>& nodes, const Document& outlook) {
   std::vector<std::string> stopped;
   bool anew = false;
   for (const auto& leaver : list_of(outlook, "jobs")) {
@@ -111,8 +119,9 @@ std::string harm_of(const std::string& node, const Document& outlook) {
     anew = anew || flag_of(leaver, "never_saved");
   }
   if (stopped.empty()) return {};
-  return fmt::format("Draining '{}' is to stop job{} {}{}.", node, stopped.size() == 1 ? "" : "s",
-                     listed(stopped), anew ? ", and what never saved begins anew" : "");
+  return fmt::format("Draining {} is to stop job{} {}{}.", listed(nodes),
+                     stopped.size() == 1 ? "" : "s", listed(stopped),
+                     anew ? ", and what never saved begins anew" : "");
 }
 
 // ---- following ----
@@ -173,24 +182,19 @@ Result<int> drain(Context& context, const DrainWords& typed) {
   if (!order) return fail(order.error());
   const auto api = context.api();
   if (!api) return fail(api.error());
-  std::string harm;
-  for (const auto& node : typed.nodes) {
-    const auto outlook = (*api)->post(target_of(node, "drain") + "?dry_run=1", *order);
-    if (!outlook) return fail(outlook.error());
-    context.console.print(outlook_text(node, *outlook));
-    if (flag_of(*outlook, "is_last"))
-      context.console.note(
-          "No other node starts jobs: until 'paceline undrain' all that wait go on waiting.");
-    const auto stops = harm_of(node, *outlook);
-    if (!stops.empty()) harm += (harm.empty() ? "" : " ") + stops;
-  }
+  const auto target = target_of(typed.nodes.front(), "drain");
+  const auto outlook = (*api)->post(target + "?dry_run=1", *order);
+  if (!outlook) return fail(outlook.error());
+  context.console.print(outlook_text(typed.nodes, *outlook));
+  if (flag_of(*outlook, "is_last"))
+    context.console.note(
+        "No other node starts jobs: until 'paceline undrain' all that wait go on waiting.");
   if (typed.dry_run) return 0;
+  const auto harm = harm_of(typed.nodes, *outlook);
   const auto agreed = harm.empty() || typed.yes ? Result<void>() : agree(context, harm);
   if (!agreed) return fail(agreed.error());
-  for (const auto& node : typed.nodes) {
-    const auto done = (*api)->post(target_of(node, "drain"), *order);
-    if (!done) return fail(done.error());
-  }
+  const auto done = (*api)->post(target, *order);
+  if (!done) return fail(done.error());
   if (typed.at)
     context.console.print(
         "It is announced: jobs that would not be over by then start elsewhere.\n");
@@ -199,14 +203,12 @@ Result<int> drain(Context& context, const DrainWords& typed) {
 }
 
 Result<int> undrain(Context& context, const std::vector<std::string>& nodes) {
-  const auto api = context.api();
-  if (!api) return fail(api.error());
-  for (const auto& node : nodes) {
-    const auto done = (*api)->post(target_of(node, "undrain"), "{}");
+  return for_each_word(context, nodes, [&](Api& api, const std::string& node) -> Result<int> {
+    const auto done = api.post(target_of(node, "undrain"), "{}");
     if (!done) return fail(done.error());
     context.console.print(fmt::format("Jobs may start on {} again.\n", printable(node)));
-  }
-  return 0;
+    return 0;
+  });
 }
 
 }  // namespace

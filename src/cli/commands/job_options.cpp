@@ -79,6 +79,18 @@ Result<Submitter> submitter_of(Context& context, const JobWords& words) {
   return elsewhere;
 }
 
+// The pattern from the root on where it begins at home: on nodes nobody expands it.
+Result<void> expand_checkpoint(JobWords& words, const Submitter& submitter,
+                               const Environment& environment) {
+  if (!words.checkpoint) return {};
+  if (!submitter.elsewhere) words.checkpoint = with_home(*words.checkpoint, environment);
+  if (!words.checkpoint->starts_with('~')) return {};
+  return fail(
+      ErrorCode::invalid,
+      fmt::format("--checkpoint: Whose home '{}' begins at is not known here.", *words.checkpoint),
+      "Write it from the job's directory on, like 'checkpoints/*.pt', or from '/' on.");
+}
+
 // What a batch script asks to be mailed is left out where nothing is, as it would not have kept the job
 // from running under sbatch.
 void leave_out_mail(Context& context, Notify& notify) {
@@ -135,6 +147,8 @@ Result<int> with_submission(Context& context, const JobOptions& job,
   if (!submitter) return fail(submitter.error());
   const bool is_here = !submitter->elsewhere || ships(*words);
   if (words->workdir && is_here) words->workdir = with_home(*words->workdir, context.environment);
+  if (auto ok = expand_checkpoint(*words, *submitter, context.environment); !ok)
+    return fail(std::move(ok.error()));
   const auto understood = understand(std::move(*words), submitter->directory);
   if (!understood) return fail(understood.error());
   auto submission = make_submission(understood->words, *submitter,

@@ -130,8 +130,13 @@ Result<std::string> journal_directory(Context& context, const std::optional<std:
                 fmt::format("Commands go to the server at {}, and its journal is on its machine.",
                             (*remote)->address),
                 "Type this there; or name a directory of this machine with --dir.");
-  const auto api = context.api();
-  if (!api) return default_directory(context.environment);
+  auto api = context.api();
+  if (!api) {
+    const bool is_down = api.error().code == ErrorCode::unavailable;
+    if (is_down && !context.server) return default_directory(context.environment);
+    if (is_down) api.error().hint = "Name the directory of a server that is down with --dir.";
+    return fail(std::move(api.error()));
+  }
   const auto server = (*api)->get("/v1/server");
   if (!server) return fail(server.error());
   return text_of(*server, "dir");

@@ -7,24 +7,29 @@
 
 namespace paceline {
 
-Result<int> for_each_job(Context& context, const std::vector<std::string>& ids,
-                         const std::function<Result<int>(Api&, std::uint32_t)>& act) {
-  std::vector<std::uint32_t> jobs;
-  for (const auto& word : ids) {
-    const auto id = parse_id(word);
-    if (!id) return fail(id.error());
-    jobs.push_back(*id);
-  }
+Result<int> for_each_word(Context& context, const std::vector<std::string>& words,
+                          const std::function<Result<int>(Api&, const std::string&)>& act) {
   const auto api = context.api();
   if (!api) return fail(api.error());
   int code = 0;
-  for (const auto id : jobs) {
-    const auto done = act(**api, id);
+  for (const auto& word : words) {
+    const auto done = act(**api, word);
     if (!done) context.console.complain(done.error());
     const int here = done ? *done : exit_code(done.error().code);
     if (code == 0) code = here;
   }
   return code;
+}
+
+Result<int> for_each_job(Context& context, const std::vector<std::string>& ids,
+                         const std::function<Result<int>(Api&, std::uint32_t)>& act) {
+  for (const auto& word : ids) {
+    const auto id = parse_id(word);
+    if (!id) return fail(id.error());
+  }
+  return for_each_word(context, ids, [&](Api& api, const std::string& word) {
+    return act(api, parse_id(word).value());
+  });
 }
 
 Command view_command(Command command, std::string_view target, const Draw& draw) {

@@ -11,8 +11,11 @@
 
 namespace paceline {
 
-// Does `act` for every id, complains about each that fails, and returns the first failure's exit
+// Does `act` for every word, complains about each that fails, and returns the first failure's exit
 // code, else the first code that is not 0.
+Result<int> for_each_word(Context& context, const std::vector<std::string>& words,
+                          const std::function<Result<int>(Api&, const std::string&)>& act);
+// The same for ids of jobs; nothing is done where one of the words is none.
 Result<int> for_each_job(Context& context, const std::vector<std::string>& ids,
                          const std::function<Result<int>(Api&, std::uint32_t)>& act);
 

@@ -40,6 +40,17 @@ std::string greeting(const Document& who, const std::string& name, const std::st
       called(who), address, name);
 }
 
+// The name that a host gives is not taken from another server of that host: the token for that is kept
+// there alone.
+Result<void> check_free(const Contexts& contexts, const LoginWords& typed, const std::string& name,
+                        const std::string& address) {
+  const auto known = contexts.servers.find(name);
+  if (typed.name || known == contexts.servers.end() || known->second.address == address) return {};
+  return fail(ErrorCode::conflict,
+              fmt::format("The context '{}' is the server at {}.", name, known->second.address),
+              fmt::format("Name another one with --name; '--name {}' replaces it.", name));
+}
+
 Result<int> log_in(Context& context, const LoginWords& typed) {
   std::string address = typed.words.front();
   constexpr std::string_view kScheme = "https://";
@@ -51,6 +62,7 @@ Result<int> log_in(Context& context, const LoginWords& typed) {
   }
   auto contexts = Contexts::read(context.environment);
   if (!contexts) return fail(contexts.error());
+  if (auto ok = check_free(*contexts, typed, name, address); !ok) return fail(ok.error());
   const auto token =
       typed.token_file
           ? read_secret_file(context.console, *typed.token_file)

@@ -144,6 +144,13 @@ void declare(Options& options, MachineWords& typed) {
                 "trace, debug, info, warning or error (info)");
 }
 
+Result<void> refuse_server(const std::optional<std::string>& server, std::string_view option) {
+  if (!server) return {};
+  return fail(ErrorCode::invalid,
+              "--server names a server that a command goes to; this one doesn't.",
+              fmt::format("Use {}.", option));
+}
+
 Result<MachineOptions> read_machine(const MachineWords& typed) {
   constexpr Bounds kSlots{1, 100'000};
   MachineOptions options;

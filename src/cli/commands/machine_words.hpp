@@ -19,6 +19,8 @@ struct MachineWords {
 };
 
 void declare(Options& options, MachineWords& typed);
+// No command goes to --server here. Errors: invalid: it is named; `option` says what is meant.
+Result<void> refuse_server(const std::optional<std::string>& server, std::string_view option);
 // Errors: invalid, too_large: with the option in front.
 Result<MachineOptions> read_machine(const MachineWords& typed);
 

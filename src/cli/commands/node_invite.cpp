@@ -108,18 +108,16 @@ std::string draw_invitations(const Document& answer, const Output& output, const
 }
 
 Result<int> take_back(Context& context, const std::vector<std::string>& ids) {
-  const auto api = context.api();
-  if (!api) return fail(api.error());
-  for (const auto& id : ids) {
+  return for_each_word(context, ids, [&](Api& api, const std::string& id) -> Result<int> {
     if (!parse_whole(id, {1, std::numeric_limits<std::uint32_t>::max()}))
       return fail(ErrorCode::invalid, fmt::format("'{}' is not an invitation's number.", id),
                   "'paceline node invitations' shows them.");
-    const auto gone = (*api)->remove(fmt::format("{}/{}", kInvitations, id));
+    const auto gone = api.remove(fmt::format("{}/{}", kInvitations, id));
     if (!gone) return fail(gone.error());
     context.console.print(
         fmt::format("Invitation {} is revoked; nodes that joined by it stay.\n", id));
-  }
-  return 0;
+    return 0;
+  });
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <array>
 #include <map>
 #include <string_view>
 
@@ -8,20 +9,33 @@
 namespace paceline {
 namespace {
 
-// What stands where: words that a shell can complete.
-enum class Kind { file, job, node, policy, other };
+// Words that a shell can complete, and the command that lists them.
+struct Kind {
+  std::string_view name;
+  std::string_view listed_by;  // a line each; empty: nothing does
+};
 
+constexpr Kind kFile{"file", {}};
+constexpr Kind kOther{"other", {}};
+constexpr Kind kJob{"job", "paceline queue --all -o name 2>/dev/null"};
+constexpr Kind kNode{"node", "paceline nodes -o name 2>/dev/null"};
+constexpr Kind kPolicy{"policy", "paceline policy list -o name 2>/dev/null"};
+constexpr Kind kToken{"token", "paceline token list -o name 2>/dev/null"};
+constexpr Kind kInvitation{"invitation", "paceline node invitations -o name 2>/dev/null"};
+constexpr Kind kContext{"context", "paceline context list -o name 2>/dev/null"};
+constexpr std::array kListed = {kJob, kNode, kPolicy, kToken, kInvitation, kContext};
+
+// "ID" and "NAME" are also those of what the command is about.
 Kind kind_of_words(const CommandShape& shape) {
-  if (shape.takes_command_line) return Kind::file;
-  if (shape.words == "ID") return Kind::job;
-  if (shape.words == "NODE") return Kind::node;
-  if (shape.words == "NAME") return Kind::policy;
-  return shape.words == "FILE" ? Kind::file : Kind::other;
+  const auto is_about = [&](std::string_view word) {
+    return shape.command->name.starts_with(word);
+  };
+  if (shape.takes_command_line || shape.words == "FILE") return kFile;
+  if (shape.words == "ID") return is_about("token ") ? kToken : kJob;
+  if (shape.words == "NODE") return kNode;
+  if (shape.words == "NAME") return is_about("context ") ? kContext : kPolicy;
+  return shape.words == "NUMBER" ? kInvitation : kOther;
 }
-
-constexpr std::string_view kJobs = "paceline queue --all -o name 2>/dev/null";
-constexpr std::string_view kNodes = "paceline nodes -o name 2>/dev/null";
-constexpr std::string_view kPolicies = "paceline policy list -o name 2>/dev/null";
 
 bool is_path(std::string_view value) {
   return value == "FILE" || value == "DIR" || value == "PATH" || value == "OLD";
@@ -67,22 +81,6 @@ std::string escaped(std::string_view text, std::string_view special) {
   return out;
 }
 
-std::string_view word_of(Kind kind) {
-  switch (kind) {
-    case Kind::file:
-      return "file";
-    case Kind::job:
-      return "job";
-    case Kind::node:
-      return "node";
-    case Kind::policy:
-      return "policy";
-    case Kind::other:
-      break;
-  }
-  return "other";
-}
-
 std::string zsh_action(std::string_view value) {
   return is_path(value) ? fmt::format(":{}:_files", value) : fmt::format(":{}: ", value);
 }
@@ -95,20 +93,9 @@ std::string zsh_option(const OptionHelp& option) {
   return fmt::format("'({0} {1})'{{{0},{1}}}{2}", names[0], names[1], in_quotes(about));
 }
 
-std::string_view zsh_words(Kind kind) {
-  switch (kind) {
-    case Kind::file:
-      return " '*:: :_files'";
-    case Kind::job:
-      return " '*: :_paceline_jobs'";
-    case Kind::node:
-      return " '*: :_paceline_nodes'";
-    case Kind::policy:
-      return " '*: :_paceline_policies'";
-    case Kind::other:
-      break;
-  }
-  return "";
+std::string zsh_words(const Kind& kind) {
+  if (kind.name == kFile.name) return " '*:: :_files'";
+  return kind.listed_by.empty() ? "" : fmt::format(" '*: :_paceline_{}'", kind.name);
 }
 
 }  // namespace
@@ -147,39 +134,40 @@ std::string bash_completion(std::span<const CommandShape> shapes) {
       }
     }
     text += fmt::format("    '{}') options='{}--help' valued='{}' paths='{}' kind={} ;;\n",
-                        shape.command->name, options, valued, paths, word_of(kind_of_words(shape)));
+                        shape.command->name, options, valued, paths, kind_of_words(shape).name);
   }
-  return text + fmt::format(
-                    "  esac\n"
-                    "  if [[ $paths == *\" $prev \"* ]]; then compopt -o default; return; fi\n"
-                    "  if [[ $valued == *\" $prev \"* ]]; then return; fi\n"
-                    "  if [[ $cur == -* ]]; then\n"
-                    "    mapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$cur\")\n"
-                    "    return\n"
-                    "  fi\n"
-                    "  case $kind in\n"
-                    "    job) mapfile -t COMPREPLY < <(compgen -W \"$({})\" -- \"$cur\") ;;\n"
-                    "    node) mapfile -t COMPREPLY < <(compgen -W \"$({})\" -- \"$cur\") ;;\n"
-                    "    policy) mapfile -t COMPREPLY < <(compgen -W \"$({})\" -- \"$cur\") ;;\n"
-                    "    file) compopt -o default ;;\n"
-                    "  esac\n"
-                    "}}\n"
-                    "complete -F _paceline paceline\n",
-                    kJobs, kNodes, kPolicies);
+  text +=
+      "  esac\n"
+      "  if [[ $paths == *\" $prev \"* ]]; then compopt -o default; return; fi\n"
+      "  if [[ $valued == *\" $prev \"* ]]; then return; fi\n"
+      "  if [[ $cur == -* ]]; then\n"
+      "    mapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$cur\")\n"
+      "    return\n"
+      "  fi\n"
+      "  case $kind in\n";
+  for (const Kind& kind : kListed)
+    text += fmt::format("    {}) mapfile -t COMPREPLY < <(compgen -W \"$({})\" -- \"$cur\") ;;\n",
+                        kind.name, kind.listed_by);
+  return text +
+         "    file) compopt -o default ;;\n"
+         "  esac\n"
+         "}\n"
+         "complete -F _paceline paceline\n";
 }
 
 std::string zsh_completion(std::span<const CommandShape> shapes) {
-  std::string text = fmt::format(
+  std::string text =
       "#compdef paceline\n"
-      "# made by 'paceline completion zsh'\n"
-      "_paceline_jobs() {{ local -a jobs; jobs=(${{(f)\"$({})\"}}); compadd -a jobs }}\n"
-      "_paceline_nodes() {{ local -a names; names=(${{(f)\"$({})\"}}); compadd -a names }}\n"
-      "_paceline_policies() {{ local -a names; names=(${{(f)\"$({})\"}}); compadd -a names }}\n"
-      "_paceline() {{\n"
+      "# made by 'paceline completion zsh'\n";
+  for (const Kind& kind : kListed)
+    text += fmt::format(
+        "_paceline_{}() {{ local -a names; names=(${{(f)\"$({})\"}}); compadd -a names }}\n",
+        kind.name, kind.listed_by);
+  text +=
+      "_paceline() {\n"
       "  local command=$words[2]\n"
       "  local -a commands\n"
-      "  commands=(\n",
-      kJobs, kNodes, kPolicies);
+      "  commands=(\n";
   const auto pairs = second_words(shapes);
   for (const auto& shape : shapes) {
     const std::string_view name = shape.command->name;
@@ -245,10 +233,8 @@ std::string fish_completion(std::span<const CommandShape> shapes) {
       text += fmt::format(" -d {}\n", in_quotes(option.text));
     }
     const Kind kind = kind_of_words(shape);
-    if (kind == Kind::file) text += at + " -F\n";
-    if (kind == Kind::job) text += fmt::format("{} -a '({})'\n", at, kJobs);
-    if (kind == Kind::node) text += fmt::format("{} -a '({})'\n", at, kNodes);
-    if (kind == Kind::policy) text += fmt::format("{} -a '({})'\n", at, kPolicies);
+    if (kind.name == kFile.name) text += at + " -F\n";
+    if (!kind.listed_by.empty()) text += fmt::format("{} -a '({})'\n", at, kind.listed_by);
   }
   return text;
 }

@@ -85,17 +85,15 @@ Result<int> create(Context& context, const TokenWords& typed) {
 }
 
 Result<int> revoke(Context& context, const std::vector<std::string>& ids) {
-  const auto api = context.api();
-  if (!api) return fail(api.error());
-  for (const auto& id : ids) {
+  return for_each_word(context, ids, [&](Api& api, const std::string& id) -> Result<int> {
     if (!parse_whole(id, {1, std::numeric_limits<std::uint32_t>::max()}))
       return fail(ErrorCode::invalid, fmt::format("'{}' is not a token's number.", id),
                   "'paceline token list' shows them.");
-    const auto gone = (*api)->remove(fmt::format("{}/{}", kTokens, id));
+    const auto gone = api.remove(fmt::format("{}/{}", kTokens, id));
     if (!gone) return fail(gone.error());
     context.console.print(fmt::format("Token {} of {} is revoked.\n", id, text_of(*gone, "user")));
-  }
-  return 0;
+    return 0;
+  });
 }
 
 }  // namespace

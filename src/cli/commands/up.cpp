@@ -139,6 +139,8 @@ Command up_command() {
                          "go on though the journal lost its end; no job's number is given again");
             declare(options, typed->machine);
             return [typed](Context& context) -> Result<int> {
+              if (auto ok = refuse_server(context.server, "--dir"); !ok)
+                return fail(std::move(ok.error()));
               const auto read_options = read(*typed, context.environment);
               if (!read_options) return fail(read_options.error());
               return context.hooks.up(*read_options);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -141,12 +140,6 @@ std::set<std::string> slurm_variables(std::string_view text,
     at = end;
   }
   return names;
-}
-
-bool is_shell(const std::string& word) {
-  constexpr std::array<std::string_view, 4> kShells = {"sh", "bash", "dash", "zsh"};
-  const auto program = std::filesystem::path(word).filename().string();
-  return std::ranges::find(kShells, program) != kShells.end();
 }
 
 bool is_regular(const std::string& path) {

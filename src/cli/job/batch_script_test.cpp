@@ -93,6 +93,14 @@ TEST(BatchScript, SaysWhatHasNoMeaning) {
   EXPECT_EQ(script->words.name, "train");
 }
 
+TEST(BatchScript, HasAValueThatMayBeLeftOutBehindEqualsAlone) {
+  EXPECT_EQ(words_from("#SBATCH --nice --gres=gpu:2\n").slots, "2");
+  EXPECT_EQ(words_from("#SBATCH --nice=-5 --gres=gpu:2\n").slots, "2");
+  EXPECT_THAT(parsed("#SBATCH --nice\n")->notes,
+              ElementsAre("train.sh:2: --nice is left out: --priority 0..100 says which job goes "
+                          "first."));
+}
+
 TEST(BatchScript, RefusesWhatCanNotBeDoneHere) {
   EXPECT_EQ(refused("#SBATCH --nodes=2\n"),
             "train.sh: The script wants 2 nodes, and it is one worker on one node.");

@@ -77,18 +77,57 @@ bool runs_in_environment(Arguments argv) {
          std::ranges::find(kTools, argv.front()) != kTools.end();
 }
 
-// Without what only stands in front of a program.
+// What only stands in front of a program.
+struct Front {
+  std::string_view name;
+  std::array<std::string_view, 6> with_value = {};  // options whose value is the next word
+  std::size_t words = 0;                            // behind the options
+};
+
+constexpr std::array kFronts = {
+    Front{"env", {"-u", "--unset", "-C", "--chdir"}},
+    Front{"exec", {"-a"}},
+    Front{"nohup"},
+    Front{"setsid"},
+    Front{"time", {"-f", "--format", "-o", "--output"}},
+    Front{"nice", {"-n", "--adjustment"}},
+    Front{"ionice", {"-c", "--class", "-n", "--classdata"}},
+    Front{"timeout", {"-s", "--signal", "-k", "--kill-after"}, 1},
+    Front{"stdbuf", {"-i", "--input", "-o", "--output", "-e", "--error"}},
+    Front{"taskset", {}, 1},
+    Front{"numactl", {"-i", "-p", "-N", "-C", "-m"}},
+    Front{"then"},
+    Front{"else"},
+    Front{"do"},
+    Front{"!"},
+};
+
+// "env -u A torchrun" without its first two words and their like.
+Arguments behind(const Front& front, Arguments argv) {
+  std::size_t at = 1;
+  while (at < argv.size() && argv[at].starts_with('-')) {
+    const auto& option = argv[at++];
+    if (option == "--") break;
+    if (std::ranges::find(front.with_value, option) != front.with_value.end()) ++at;
+  }
+  return argv.subspan(std::min(at + front.words, argv.size()));
+}
+
+// Behind what only stands in front of a program.
 Arguments bare(Arguments argv) {
-  constexpr std::array<std::string_view, 9> kFront = {"env",  "exec", "nohup", "time",   "then",
-                                                      "else", "do",   "!",     "command"};
   while (!argv.empty()) {
     if (runs_in_environment(argv)) {
       argv = argv.subspan(2);
       continue;
     }
     const auto program = std::filesystem::path(argv.front()).filename().string();
-    if (!is_assignment(argv.front()) && std::ranges::find(kFront, program) == kFront.end()) break;
-    argv = argv.subspan(1);
+    const auto front = std::ranges::find(kFronts, program, &Front::name);
+    if (front != kFronts.end())
+      argv = behind(*front, argv);
+    else if (is_assignment(argv.front()) || program == "command")  // "command -v torchrun" asks
+      argv = argv.subspan(1);
+    else
+      break;
   }
   return argv;
 }
@@ -115,9 +154,8 @@ std::optional<Found> find_module(Arguments module) {
   return {};
 }
 
+// REQUIRES: bare, not empty.
 std::optional<Found> find_call(Arguments argv) {
-  argv = bare(argv);
-  if (argv.empty()) return {};
   const auto program = std::filesystem::path(argv.front()).filename().string();
   if (program.starts_with("python")) {
     const auto module = module_of(argv);
@@ -191,7 +229,13 @@ std::optional<std::string> count_sentence(const JobWords& words, const LauncherC
 }  // namespace
 
 std::optional<LauncherCall> launcher_in(const std::vector<std::string>& argv) {
-  const auto found = find_call(argv);
+  const auto program = bare(argv);
+  if (program.empty()) return {};
+  if (is_shell(program.front())) {
+    const auto text = shell_text(program);
+    return text ? find_launcher(*text) : std::nullopt;
+  }
+  const auto found = find_call(program);
   if (!found) return {};
   LauncherCall call;
   call.name = found->launcher->name;

@@ -21,7 +21,8 @@ struct LauncherCall {
   std::string script;                     // what it starts: "train.py --lr 1"; may be empty
 };
 
-// The launcher that argv calls: as the program itself, as python's module, or behind `env`.
+// The launcher that argv calls: as the program itself, as python's module, behind `env`, `timeout` and
+// their like, or in the text of a shell.
 std::optional<LauncherCall> launcher_in(const std::vector<std::string>& argv);
 
 // The first one that the job's command calls; the commands of a shell's text are looked through.

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "cli/job/shell_words.hpp"
+
 namespace paceline {
 namespace {
 
@@ -40,7 +42,43 @@ TEST(LauncherIn, KnowsTheProgramWhereverItStands) {
   EXPECT_EQ(launcher_name({"srun", "python", "t.py"}), "srun");
 }
 
+TEST(LauncherIn, KnowsItBehindWhatRunsIt) {
+  for (const char* text : {"env -u FOO torchrun t.py",
+                           "env -i --unset=FOO A=b torchrun t.py",
+                           "timeout 60 torchrun t.py",
+                           "timeout -k 5 --signal=INT 1h torchrun t.py",
+                           "nice torchrun t.py",
+                           "nice -n 5 torchrun t.py",
+                           "nice -10 torchrun t.py",
+                           "time -p torchrun t.py",
+                           "/usr/bin/time -v -o f torchrun t.py",
+                           "nohup nice -n 5 timeout 60 env A=b torchrun t.py",
+                           "exec -a x torchrun t.py",
+                           "numactl -N 0 --membind=0 torchrun t.py",
+                           "taskset -c 0-3 torchrun t.py",
+                           "stdbuf -oL -- torchrun t.py",
+                           "ionice -c 3 torchrun t.py",
+                           "command torchrun t.py",
+                           "bash -c 'torchrun t.py'",
+                           "/bin/sh -ec 'cd a && torchrun t.py'",
+                           "bash -euo pipefail -c 'torchrun t.py' x",
+                           "bash --login -c 'torchrun t.py'",
+                           "zsh -lc 'timeout 60 torchrun t.py'",
+                           "timeout 60 bash -c \"bash -c 'torchrun t.py'\""}) {
+    const auto argv = simple_commands(text);
+    ASSERT_EQ(argv.size(), 1U) << text;
+    EXPECT_EQ(launcher_name(argv.front()), "torchrun") << text;
+  }
+}
+
 TEST(LauncherIn, IsNoneWhereItIsOnlyNamed) {
+  EXPECT_EQ(launcher_name({"command", "-v", "torchrun"}), "");
+  EXPECT_EQ(launcher_name({"timeout", "60"}), "");
+  EXPECT_EQ(launcher_name({"timeout", "torchrun", "python3", "t.py"}), "");
+  EXPECT_EQ(launcher_name({"bash", "-c", "python3 t.py", "torchrun"}), "");
+  EXPECT_EQ(launcher_name({"bash", "-e", "torchrun t.py"}), "");
+  EXPECT_EQ(launcher_name({"bash", "-c"}), "");
+  EXPECT_EQ(launcher_name({"bash", "-o"}), "");
   EXPECT_EQ(launcher_name({"python3", "torchrun.py"}), "");
   EXPECT_EQ(launcher_name({"python3", "train.py", "-m", "torch.distributed.run"}), "");
   EXPECT_EQ(launcher_name({"accelerate", "config"}), "");

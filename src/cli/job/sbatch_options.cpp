@@ -294,7 +294,7 @@ constexpr std::array kOptions = {
     SbatchOption{"--exclude", 'x', true, nullptr, kPlaces},
     SbatchOption{"--mail-type", 0, true, take_mail_type, ""},
     SbatchOption{"--mail-user", 0, true, take_mail_user, ""},
-    SbatchOption{"--nice", 0, true, nullptr, kOrder},
+    SbatchOption{"--nice", 0, false, nullptr, kOrder},  // its value stands behind "=" alone
     SbatchOption{"--priority", 0, true, nullptr, kOrder},
     SbatchOption{"--begin", 'b', true, nullptr, "it starts once slots are free; see --hold"},
     SbatchOption{"--deadline", 0, true, nullptr, "paceline's own --deadline orders jobs by it"},

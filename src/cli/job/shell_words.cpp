@@ -1,7 +1,8 @@
 #include "cli/job/shell_words.hpp"
 
 #include <algorithm>
-#include <optional>
+#include <array>
+#include <filesystem>
 
 namespace paceline {
 namespace {
@@ -85,6 +86,27 @@ class ShellReader {
 
 std::vector<std::vector<std::string>> simple_commands(std::string_view text) {
   return ShellReader(text).read();
+}
+
+bool is_shell(const std::string& program) {
+  constexpr std::array<std::string_view, 4> kShells = {"sh", "bash", "dash", "zsh"};
+  const auto name = std::filesystem::path(program).filename().string();
+  return std::ranges::find(kShells, name) != kShells.end();
+}
+
+std::optional<std::string> shell_text(std::span<const std::string> argv) {
+  bool is_text = false;
+  std::size_t at = 1;
+  for (; at < argv.size() && (argv[at].starts_with('-') || argv[at].starts_with('+')); ++at) {
+    const std::string& option = argv[at];
+    const bool letters = !option.starts_with("--");
+    is_text =
+        is_text || (letters && option.front() == '-' && option.find('c') != std::string::npos);
+    const bool has_value = letters ? option.find_first_of("oO") != std::string::npos
+                                   : option == "--rcfile" || option == "--init-file";
+    if (has_value) ++at;
+  }
+  return is_text && at < argv.size() ? std::optional(argv[at]) : std::nullopt;
 }
 
 }  // namespace paceline
