@@ -46,6 +46,7 @@
 #include "messages/server_log.hpp"
 #include "policy/lua/lua_policy.hpp"
 #include "scheduler/controller.hpp"
+#include "ship/store.hpp"
 #include "slurm/commands/slurm_commands.hpp"
 #include "store/sqlite/dir_lock.hpp"
 #include "store/sqlite/file_check.hpp"
@@ -158,6 +159,9 @@ struct Box::Impl {
         Digest().add(std::uint64_t{::geteuid()}).add(std::string_view(options.directory)).value();
     engine_options.newest_report = [this](const ProcessKey& process) {
       return store->newest_report(process).value_or(0);
+    };
+    engine_options.has_copy = [this](std::uint32_t uid, const std::string& ship) {
+      return !is_ship_lost(ships_directory(), uid, ship);
     };
     const auto launch_of = [this](JobId job) {
       auto launch = store->launch(job);

@@ -29,8 +29,16 @@ bool is_removed(const NodeBook::Nodes::value_type& each) {
   return each.second.removed_at.has_value();
 }
 
-// Makes room for another name. REQUIRES: one was removed.
-void forget_one(NodeBook::Pages& pages) {
+// Errors: conflict.
+Result<void> check_room(const NodeBook::Nodes& nodes) {
+  if (nodes.size() < NodeBook::kNodesMax || std::ranges::any_of(nodes, is_removed)) return {};
+  return fail(ErrorCode::conflict, fmt::format("There are {} nodes.", nodes.size()),
+              "Remove those that are gone: 'paceline node remove NAME'.");
+}
+
+// Makes room for another name, where there is none. REQUIRES: check_room().
+void make_room(NodeBook::Pages& pages) {
+  if (pages.nodes.size() < NodeBook::kNodesMax) return;
   const auto oldest = std::ranges::min_element(pages.nodes, {}, [](const auto& each) {
     return each.second.removed_at.value_or(WallTime::max());
   });
@@ -117,9 +125,7 @@ Result<void> NodeBook::may_be_called(const Newcomer& newcomer) const {
                               "'paceline node remove {}' first.",
                               id));
   }
-  if (pages_.nodes.size() < kNodesMax || std::ranges::any_of(pages_.nodes, is_removed)) return {};
-  return fail(ErrorCode::conflict, fmt::format("There are {} nodes.", pages_.nodes.size()),
-              "Remove those that are gone: 'paceline node remove NAME'.");
+  return check_room(pages_.nodes);
 }
 
 Result<std::uint64_t> NodeBook::may_join(std::string_view digest, const Newcomer& newcomer,
@@ -145,7 +151,7 @@ Result<std::uint64_t> NodeBook::join(std::string_view digest, const Newcomer& ne
   const auto before = next.nodes.find(newcomer.id);
   const bool same = before != next.nodes.end() && before->second.as.machine == newcomer.machine;
   std::string boot = same ? before->second.boot : std::string();
-  if (before == next.nodes.end() && next.nodes.size() >= kNodesMax) forget_one(next);
+  if (before == next.nodes.end()) make_room(next);
   --next.invitations.at(by.id).uses_left;
   next.nodes.insert_or_assign(newcomer.id, JoinedNode{.as = newcomer,
                                                       .serial = *serial,
@@ -160,6 +166,26 @@ Result<std::uint64_t> NodeBook::join(std::string_view digest, const Newcomer& ne
 Result<JoinedNode> NodeBook::remove(std::string_view id, WallTime now, std::string_view off_by) {
   Pages next = pages_;
   forget_past(next.nodes, now);
+  return remove_from(std::move(next), id, now, off_by);
+}
+
+// No identity of that name is known, so the first number is taken for one that a certificate may have.
+Result<JoinedNode> NodeBook::remove_known(std::string_view id, WallTime now,
+                                          std::string_view off_by) {
+  Pages next = pages_;
+  forget_past(next.nodes, now);
+  if (!next.nodes.contains(id)) {
+    if (auto room = check_room(next.nodes); !room) return fail(std::move(room.error()));
+    make_room(next);
+    JoinedNode node{
+        .as = {.id = std::string(id)}, .serial = next.last_forgotten + 1, .joined_at = now};
+    next.nodes.emplace(id, std::move(node));
+  }
+  return remove_from(std::move(next), id, now, off_by);
+}
+
+Result<JoinedNode> NodeBook::remove_from(Pages next, std::string_view id, WallTime now,
+                                         std::string_view off_by) {
   const auto found = next.nodes.find(id);
   if (found == next.nodes.end() || (found->second.removed_at && off_by.empty()))
     return fail(ErrorCode::not_found,

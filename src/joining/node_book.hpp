@@ -51,7 +51,7 @@ struct Newcomer {
 struct JoinedNode {
   Newcomer as = {};
   std::uint64_t serial = 0;      // of its newest identity
-  std::uint32_t invitation = 0;  // by which it joined
+  std::uint32_t invitation = 0;  // by which it joined; 0: that isn't known
   WallTime joined_at = {};
   NodePlace place = {};
   std::optional<WallTime> removed_at = {};
@@ -102,6 +102,9 @@ class NodeBook {
   // No identity of it is taken any more. `off_by`: whose word it is that its machine is off, which may be said
   // later, too; empty: nobody says so. Errors: not_found; storage.
   Result<JoinedNode> remove(std::string_view id, WallTime now, std::string_view off_by = {});
+  // The same of a node that the server has, though it may not be in the book, as that was lost. Errors:
+  // not_found: it was removed; conflict: there are too many; storage.
+  Result<JoinedNode> remove_known(std::string_view id, WallTime now, std::string_view off_by = {});
 
   // It was heard from this boot of its machine. Errors: storage.
   Result<void> heard(std::string_view id, std::string_view boot);
@@ -121,6 +124,8 @@ class NodeBook {
   // In place of what is there. Errors: storage: then nothing changes.
   Result<void> become(Pages next);
   void index();
+  Result<JoinedNode> remove_from(Pages next, std::string_view id, WallTime now,
+                                 std::string_view off_by);
 
   [[nodiscard]] Result<void> may_be_called(const Newcomer& newcomer) const;
   [[nodiscard]] bool repeats(const Invitation& invitation, const Newcomer& newcomer) const;

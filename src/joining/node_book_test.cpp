@@ -141,6 +141,19 @@ TEST_F(NodeBookTest, OnlyWhatIsThereIsRevokedAndRemoved) {
   EXPECT_THAT(book.remove("gpu-3", kInvitedAt).error().message, HasSubstr("removed already"));
 }
 
+TEST_F(NodeBookTest, ANodeThatTheServerHasIsRemovedThoughTheBookWasLost) {
+  NodeBook book = open();
+  const auto removed = book.remove_known("gpu-3", kInvitedAt, "root");
+  ASSERT_TRUE(removed);
+  EXPECT_EQ(removed->removed_at, kInvitedAt);
+  EXPECT_EQ(open().nodes().at("gpu-3").off_by, "root");
+  EXPECT_FALSE(book.known("gpu-3", removed->serial));
+  EXPECT_THAT(book.remove_known("gpu-3", kInvitedAt).error().message, HasSubstr("removed already"));
+  ASSERT_TRUE(book.invite(invitation('a')));
+  EXPECT_EQ(*book.join(digest_of('a'), machine("gpu-3"), kInvitedAt), removed->serial + 1);
+  EXPECT_EQ(book.remove_known("gpu-3", kInvitedAt)->serial, removed->serial + 1);
+}
+
 TEST_F(NodeBookTest, KeepsWhoSaidThatAMachineIsOffUntilAnotherJoinsByItsName) {
   NodeBook book = joined();
   ASSERT_TRUE(book.remove("gpu-3", kInvitedAt));

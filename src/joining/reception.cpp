@@ -17,6 +17,12 @@ Result<void> check_off(const State& state, const std::string& id) {
               "Turn it off first and wait until it counts as down; or leave out --is-off.");
 }
 
+// It counts as a node, though nobody hears it.
+bool is_missed(const State& state, const std::string& id) {
+  const Node* node = state.find_node(id);
+  return node != nullptr && !node->up && !node->retired;
+}
+
 // Those of a gang that is to start once the one before has ended did nothing yet.
 bool has_begun(const Job& job, const ProcessKey& worker) {
   const bool waits = job.forming && !job.forms_in_place() && job.forming->rank_of(worker);
@@ -72,7 +78,9 @@ Result<JoinedNode> Reception::remove(const Removal& removal, const State& state)
     return fail(ErrorCode::conflict, fmt::format("'{}' is the server's own machine.", id),
                 "It goes with the server: 'paceline down'.");
   if (auto ok = is_off ? check_off(state, id) : Result<void>{}; !ok) return fail(ok.error());
-  auto gone = ways_.book.remove(id, now, is_off ? by : std::string());
+  const std::string off_by = is_off ? by : std::string();
+  auto gone = is_missed(state, id) ? ways_.book.remove_known(id, now, off_by)
+                                   : ways_.book.remove(id, now, off_by);
   if (!gone) return gone;
   if (ways_.cut) ways_.cut(id);
   spdlog::info("{} removed node {}{}.", by, id, is_off ? ", whose machine is off" : "");

@@ -56,7 +56,8 @@ class Reception {
   void recall(const std::function<void(std::string_view node)>& left) const;
 
   // It is not heard from now on. Said again with `is_off` of a node that was removed, its workers count as
-  // ended. Errors: conflict: it is the server's own machine, or is up and said to be off; not_found; storage.
+  // ended. One that is down need not be in the book: a server made of a backup has the state alone. Errors:
+  // conflict: it is the server's own machine, or is up and said to be off; not_found; storage.
   Result<JoinedNode> remove(const Removal& removal, const State& state) const;
 
  private:

@@ -123,6 +123,18 @@ TEST_F(ReceptionTest, ThatAMachineIsOffMayBeSaidLater) {
   EXPECT_EQ(remove("gpu-7", true).error().code, ErrorCode::not_found);
 }
 
+// A server that was made of a backup may have the state alone.
+TEST_F(ReceptionTest, ANodeThatIsDownIsRemovedThoughTheBookWasLost) {
+  comes_up("gpu-3");
+  EXPECT_EQ(remove("gpu-3").error().code, ErrorCode::not_found) << "it is up";
+  goes_down();
+  const auto removed = remove("gpu-3", true);
+  ASSERT_TRUE(removed) << removed.error().message;
+  EXPECT_EQ(book.nodes().at("gpu-3").off_by, "root");
+  EXPECT_THAT(done, ElementsAre("cut gpu-3", "root says gpu-3 is off"));
+  EXPECT_EQ(*join("gpu-3"), removed->serial + 1);
+}
+
 // A server may die before its journal has what it was told.
 TEST_F(ReceptionTest, AServerThatStartsAnewIsToldWhoLeftAndWhoIsOff) {
   ASSERT_TRUE(join("gpu-3"));

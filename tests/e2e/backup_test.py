@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -12,6 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "script"), str(Path(__file__).resolve().parent)]
+from agents import Agent, invite
 from box import Box
 from boxes import APART, go_apart
 
@@ -24,13 +26,29 @@ class BackupTest(unittest.TestCase):
         self.folder = Path(tempfile.mkdtemp(prefix="paceline-"))
         self.addCleanup(shutil.rmtree, self.folder)
 
-    def restored(self, archive):
+    def restored(self, archive, *options):
         """A box whose server is made of it."""
         box = Box(BINARY, slots=2)
         self.addCleanup(box.close)
         subprocess.run(["tar", "-xf", archive, "-C", box.directory], check=True)
-        box.up()
+        box.up(*options)
         return box
+
+    def joined(self, box, name):
+        """The agent of another machine that lends it a slot."""
+        token, address = invite(box, "--label", "site=there")
+        directory = tempfile.mkdtemp(prefix="paceline-agent-")
+        os.chmod(directory, 0o711)
+        agent = Agent(BINARY, directory)
+        self.addCleanup(agent.close)
+        agent.start("--join", address, "--token", "-", "--node", name, "--slots", "1", "--serve-root", token=token)
+        self.until_node(box, name, "up")
+        return agent
+
+    def until_node(self, box, name, state):
+        def states():
+            return {node["name"]: node["state"] for node in box.json("nodes")["nodes"]}
+        box.until(lambda: states().get(name) == state, 60, f"{name} is not {state}", told=lambda: str(states()))
 
     def test_a_server_is_made_of_what_was_saved_while_jobs_came_and_went(self):
         box = Box(BINARY, slots=2)
@@ -87,6 +105,26 @@ class BackupTest(unittest.TestCase):
         again = self.restored(archive)
         again.until(lambda: again.job(job)["attempt"] == 2, 60, "it is not started again")
         self.assertEqual(again.wait_state(job, "RUNNING")["retries_used"], 0)
+
+    # Who joined is not in a backup.
+    def test_a_node_of_which_only_the_backup_knows_is_given_up_and_its_name_is_free(self):
+        box = Box(BINARY, slots=1)
+        self.addCleanup(box.close)
+        box.up("--listen", "127.0.0.1:0")
+        agent = self.joined(box, "far")
+        job = box.submit("--affinity", "label:site=there", "--on-disconnect", "continue", "--", "sleep", "600")
+        box.wait_state(job, "RUNNING")
+        archive = self.folder / "saved.tar.gz"
+        box.call("backup", str(archive))
+        agent.end(signal.SIGKILL)
+        box.kill()
+        again = self.restored(archive, "--listen", "127.0.0.1:0")
+        self.until_node(again, "far", "lost")
+        self.assertEqual(again.job(job)["state"], "RUNNING")
+        again.call("node", "remove", "far", "--is-off", "--yes")
+        again.wait_state(job, "PENDING")
+        self.joined(again, "far")
+        self.assertEqual(again.wait_state(job, "RUNNING")["attempt"], 2)
 
     def test_a_server_that_does_not_run_is_saved_too(self):
         box = Box(BINARY, slots=2)

@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -41,7 +42,10 @@ class KeptCheckpointsTest(BoxWithAgents):
         (self.work / "count.sh").write_text(COUNTS)
 
     def counting(self, *words):
-        said = self.laptop.call("submit", "--ship", "--workdir", self.work, "--affinity", "label:site=there",
+        return self.counting_in("--ship", "--workdir", self.work, *words)
+
+    def counting_in(self, *words):
+        said = self.laptop.call("submit", "--affinity", "label:site=there",
                                 "--checkpoint", "saved/*.txt", "--grace", "10s", *words, "--", "sh", "count.sh")
         self.assertEqual(said.returncode, 0, said.stderr)
         job = next(int(word) for word in said.stdout.split() if word.isdigit())
@@ -89,6 +93,46 @@ class KeptCheckpointsTest(BoxWithAgents):
         self.until(lambda: len(self.begins(job)) == 2, f"it did not start: {self.laptop.call('why', str(job)).stdout}")
         self.assertGreaterEqual(self.begins(job)[1][0], 1)
         self.assertEqual(self.job(job)["retries_used"], 0)
+
+    def kept_where_nothing_travels(self):
+        """The agents of both nodes, and a job whose directory both have, on the first."""
+        (self.home / "count.sh").write_text(COUNTS)
+        first = self.joined("first")
+        job = self.counting_in("--workdir", self.home)
+        self.joined("second")
+        self.until(lambda: self.checkpoint(job).get("kept"), f"it is not kept: {self.checkpoint(job)}")
+        return first, job
+
+    def restore(self):
+        """Makes a server of a backup in place of the one that made it, with that by which machines know it."""
+        archive = self.work / "saved.tar"
+        self.box.call("backup", str(archive))
+        self.box.down()
+        for path in self.box.directory.iterdir():
+            if path.is_dir() and not path.is_symlink() and path.name not in ("trust", "tokens"):
+                shutil.rmtree(path)
+            elif path.name not in ("trust", "tokens", "nodes"):
+                path.unlink()
+        subprocess.run(["tar", "-xf", archive, "-C", self.box.directory], check=True)
+        self.box.up("--listen", self.address)
+
+    # Copies are not in a backup.
+    def test_a_server_made_of_a_backup_is_sent_another_copy(self):
+        _, job = self.kept_where_nothing_travels()
+        self.box.call("drain", "first", "--keep", "--yes")
+        self.restore()
+        self.until(lambda: any(step > 0 for step, _ in self.begins(job)), f"it did not start: {self.laptop.call('why', str(job)).stdout}")
+        self.assertEqual(self.job(job)["retries_used"], 0)
+
+    def test_what_only_a_lost_machine_and_the_server_before_had_is_lost(self):
+        first, job = self.kept_where_nothing_travels()
+        first.end(signal.SIGKILL)
+        self.restore()
+        self.until(lambda: self.checkpoint(job)["unkept"], f"its copy is said to be there: {self.checkpoint(job)}")
+        self.until(lambda: self.state("first") == "lost", "first is not lost")
+        self.box.call("node", "remove", "first", "--is-off", "--yes")
+        self.until(lambda: self.begins(job), f"it did not start: {self.laptop.call('why', str(job)).stdout}")
+        self.assertEqual(self.begins(job), [(0, "nothing")])
 
     def test_a_node_that_retires_before_it_has_sent_a_checkpoint_holds_no_job_up(self):
         self.box.kill()

@@ -1,5 +1,5 @@
 """The Debian package on a machine that boots: systemd as it is, control groups of version 2, restarts of the unit, a reboot, a power
-cut, and the unit of an agent. The machine is a user-mode Linux with a disk image and no network.
+cut, the unit of an agent, upgrades, removal. The machine is a user-mode Linux with a disk image and no network.
 
 Runs only with PACELINE_TEST_ALL set (`script/test --all`), and is skipped where no Debian 12 root or no user-mode Linux can be had.
 """
@@ -44,6 +44,9 @@ WantedBy=multi-user.target
 """
 
 
+PACKAGE = "/srv/paceline.deb"  # to be installed again, which is an upgrade to the scripts
+
+
 class Machine:
     """A Debian 12 with systemd, the package and two users, on a disk of its own."""
 
@@ -59,7 +62,7 @@ class Machine:
     def install(self, bare, package):
         bare.root("apt-get install --yes --no-install-recommends systemd-sysv dbus python3-minimal")
         bare.root(f"apt-get install --yes --no-install-recommends {bare.put(package)}")
-        bare.root("rm -rf /usr/sbin/policy-rc.d /packages /var/cache/apt/archives/*.deb")
+        bare.root(f"mv /packages/{package.name} {PACKAGE}; rm -rf /usr/sbin/policy-rc.d /packages /var/cache/apt/archives/*.deb")
         for name, text in {"usr/local/sbin/station": STATION, "etc/systemd/system/station.service": STATION_UNIT,
                            "etc/default/paceline": 'PACELINE_OPTIONS="--slots 2"\n'}.items():
             (bare.path / name).write_text(text)
@@ -165,6 +168,11 @@ class MachineTest(unittest.TestCase):
         """What a job wrote into a file of its owner's home."""
         self.until(lambda: self.machine.ask(f"test -s ~/{file}", user)[1] == 0, f"there is no {file}")
         return self.machine.by(user, f"cat ~/{file}").strip()
+
+    def units(self):
+        """Of the server and the agent: whether each begins with the machine, and runs."""
+        asked = "for unit in paceline paceline-agent; do systemctl is-enabled $unit; systemctl is-active $unit; done"
+        return self.machine.ask(asked)[0].split()
 
     def runs(self, pid):
         return self.machine.ask(f"test -e /proc/{pid}")[1] == 0
@@ -278,6 +286,26 @@ class MachineTest(unittest.TestCase):
         self.machine.root(up)
         self.until(lambda: (job(number)["state"], job(number)["attempt"]) == ("RUNNING", 2), "it does not start anew")
         self.assertEqual((near(), job(number)["retries_used"]), (("up", 2), 0))
+
+        agent = self.machine.root("systemctl show --property MainPID paceline-agent")
+        pid = self.machine.by("first", "cat ~/lent").strip()
+        self.machine.root(f"dpkg --install {PACKAGE}")
+        self.assertEqual(self.units(), ["disabled", "inactive", "enabled", "active"], "an upgrade begins no server here")
+        self.assertNotEqual(self.machine.root("systemctl show --property MainPID paceline-agent"), agent, "the agent is not the new one")
+        self.until(lambda: near() == ("up", 2), "it does not come back after an upgrade")
+        self.assertTrue(self.runs(pid), "an upgrade leaves trainings alone")
+        self.assertEqual((job(number)["state"], job(number)["attempt"]), ("RUNNING", 2))
+
+    def test_8_with_the_package_the_agent_goes_and_with_its_next_installation_it_comes_back(self):
+        self.machine.root("dpkg --remove paceline")
+        self.assertEqual(self.machine.ask("systemctl is-active paceline paceline-agent")[0].split(), ["inactive", "inactive"])
+        self.machine.root("test -e /var/lib/paceline-agent/server")
+        self.machine.root(f"dpkg --install {PACKAGE}")
+        self.assertEqual(self.units(), ["disabled", "inactive", "enabled", "active"])
+        self.machine.root("dpkg --purge paceline")
+        self.assertNotEqual(self.machine.ask("test -e /var/lib/paceline-agent")[1], 0)
+        self.machine.root(f"dpkg --install {PACKAGE}")
+        self.assertEqual(self.units(), ["enabled", "active", "disabled", "inactive"], "it knows of no agent any more")
 
 
 if __name__ == "__main__":

@@ -68,6 +68,9 @@ class AgentsEngine final : public Engine, public ServerEnd {
     // The number of the newest report of a process that is stored; 0: there is none. Empty: what an
     // earlier server was told is told again.
     std::function<std::uint64_t(const ProcessKey&)> newest_report = {};
+    // Does the server have a copy of a checkpoint, by the name of its ship? Asked of each that the state knows at
+    // the recovery: what it lost, the state is told of. Empty: it has all.
+    std::function<bool(std::uint32_t uid, const std::string& ship)> has_copy = {};
     // Of this server: gangs of servers that share machines seldom ask for the same ports.
     std::uint64_t ports_salt = 0;
   };
@@ -153,6 +156,8 @@ class AgentsEngine final : public Engine, public ServerEnd {
   };
   void want_checkpoints(const State& state, std::span<const JobId> jobs, bool first);
   void want_checkpoint(const State& state, JobId job, bool again);
+  void want(const Job& job, const Checkpoint& missing);
+  void miss_copies(const State& state, const Job& job);
   void ask_for_checkpoints(NodeView& node);
   void lose_checkpoints(const NodeView& node);
   [[nodiscard]] const Wanted* find_wanted(std::string_view node, const ProcessKey& by,

@@ -190,7 +190,7 @@ class AgentsEngineTest : public ::testing::Test {
   Result<LaunchSpec> launch(JobId) {
     ++launches_read;
     if (refusal) return fail(*refusal);
-    return LaunchSpec{{"true"}, false, "", {}, "/tmp", 022};
+    return LaunchSpec{{"true"}, false, setup, {}, "/tmp", 022};
   }
   NotingHost& host(std::uint32_t node = 0) { return machines[node].host; }
   JobState state(JobId job) { return world.job(job).state; }
@@ -219,6 +219,7 @@ class AgentsEngineTest : public ::testing::Test {
   std::vector<MetricPoint> points;
   std::optional<Error> refusal;
   int launches_read = 0;
+  std::string setup;
   bool disk_full = false;
 };
 
@@ -719,6 +720,46 @@ TEST_F(KeepingTest, WhatCouldNotBeSentIsAskedForOnceMoreByANewServer) {
   EXPECT_EQ(world.job(job).checkpoint->place->unkept, "");
 }
 
+TEST_F(KeepingTest, ACopyThatTheServerLostIsAskedForAnew) {
+  const JobId job = saved();
+  ASSERT_TRUE(engine->take_kept("cpu-0", {key(job, 1, 0), 7, Keeping::kept, "ship"}));
+  run_until_quiet();
+  options.has_copy = [](std::uint32_t, const std::string& ship) { return ship != "ship"; };
+  restart_server();
+  run_until_quiet();
+  EXPECT_EQ(world.job(job).checkpoint->place->ship, "");
+  EXPECT_EQ(world.job(job).checkpoint->place->unkept, "the server's copy of it is lost");
+  connect(0);
+  EXPECT_EQ(asked().size(), 2U);
+  ASSERT_TRUE(engine->take_kept("cpu-0", {key(job, 1, 0), 7, Keeping::kept, "another"}));
+  run_until_quiet();
+  EXPECT_EQ(world.job(job).checkpoint->place->ship, "another");
+  const auto before = told_of<CheckpointKept>().size();
+  restart_server();
+  run_until_quiet();
+  EXPECT_EQ(told_of<CheckpointKept>().size(), before) << "it is there";
+}
+
+TEST_F(KeepingTest, WhereTheServersCopyAndItsNodeAreLostItIsLost) {
+  const JobId job = saved();
+  ASSERT_TRUE(engine->take_kept("cpu-0", {key(job, 1, 0), 7, Keeping::kept, "first"}));
+  run_until_quiet();
+  host().tell(CheckpointSeen{key(job, 1, 0), 8, clock.now(), "/jobs/1-a/b.pt", 200, {}, "b.pt"});
+  run_until_quiet();
+  ASSERT_TRUE(engine->take_kept("cpu-0", {key(job, 1, 0), 8, Keeping::kept, "second"}));
+  run_until_quiet();
+  ASSERT_EQ(world.job(job).kept->place->ship, "first");
+  disconnect(0);
+  ASSERT_TRUE(engine->count_off("cpu-0", "root"));
+  run_until_quiet();
+  ASSERT_EQ(world.job(job).checkpoint->step, 200U) << "there is a copy";
+  options.has_copy = [](std::uint32_t, const std::string&) { return false; };
+  restart_server();
+  run_until_quiet();
+  EXPECT_FALSE(world.job(job).checkpoint);
+  EXPECT_FALSE(world.job(job).kept);
+}
+
 TEST_F(KeepingTest, WhoseOwnerWantsNoneKeptIsNotAskedFor) {
   connect(0);
   const JobId job = run("1 checkpoint_store=none");
@@ -956,6 +997,17 @@ TEST_F(AgentsEngineTest, NewcomersAreStartedWhileTheOthersTrain) {
   EXPECT_EQ(state(job), JobState::running);
   all_run();
   EXPECT_EQ(world.job(job).current->generation, Generation{1});
+}
+
+TEST_F(AgentsEngineTest, ANewcomerRunsNoSetupWhereAnotherOfItsGangGoesOn) {
+  setup = "pip install .";
+  connect();
+  run_and_begin_to_grow();
+  std::vector<std::string> setups;
+  for (const auto& action : host().actions)
+    if (const auto* start = std::get_if<Start>(&action))
+      setups.push_back(start->worker.launch.setup);
+  EXPECT_EQ(setups, (std::vector<std::string>{setup, setup, ""}));
 }
 
 TEST_F(AgentsEngineTest, MembersAreToldOnceAllNewcomersAreReady) {

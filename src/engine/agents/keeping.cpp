@@ -9,6 +9,7 @@ namespace paceline {
 namespace {
 
 constexpr std::size_t kOnTheirWayMax = 4;  // of a job
+constexpr std::string_view kCopyIsLost = "the server's copy of it is lost";
 
 bool is_alone(const State& state) {
   return std::ranges::count_if(state.nodes(), [](const Node& node) { return !node.retired; }) < 2;
@@ -23,13 +24,21 @@ const Checkpoint* missing_checkpoint(const State& state, JobId id, bool again) {
   return place.ship.empty() && (again || place.unkept.empty()) ? &*job->checkpoint : nullptr;
 }
 
+// Nobody sends what lies there.
+bool is_gone(const State& state, const std::string& name) {
+  const Node* node = state.find_node(name);
+  return node == nullptr || node->retired || !node->off_by.empty();
+}
+
 }  // namespace
 
 void AgentsEngine::want_checkpoints(const State& state, std::span<const JobId> jobs, bool first) {
   for (const JobId job : jobs) want_checkpoint(state, job, false);
   if (first) {  // what was too large may be no more
-    for (const auto& key : state.queue()) want_checkpoint(state, key.job, true);
-    for (const auto& key : state.active()) want_checkpoint(state, key.job, true);
+    for (const auto& key : state.queue()) {
+      miss_copies(state, state.job(key.job));
+      want_checkpoint(state, key.job, true);
+    }
   }
   const bool fewer = std::exchange(alone_, is_alone(state)) && !alone_;
   if (!fewer) return;
@@ -39,16 +48,33 @@ void AgentsEngine::want_checkpoints(const State& state, std::span<const JobId> j
 void AgentsEngine::want_checkpoint(const State& state, JobId job, bool again) {
   const Job* known = state.find_job(job);
   if (known == nullptr || is_over(known->state)) return static_cast<void>(wanted_.erase(job));
-  const Checkpoint* missing = missing_checkpoint(state, job, again);
-  if (missing == nullptr) return;
-  auto& wanted = wanted_[job];
-  if (!wanted.empty() && wanted.back().checkpoint.place->is_of(*missing->place)) return;
+  if (const Checkpoint* missing = missing_checkpoint(state, job, again)) want(*known, *missing);
+}
+
+void AgentsEngine::want(const Job& job, const Checkpoint& missing) {
+  auto& wanted = wanted_[job.id];
+  if (!wanted.empty() && wanted.back().checkpoint.place->is_of(*missing.place)) return;
   std::erase_if(wanted, [](const Wanted& each) { return !each.asked; });
   if (wanted.size() == kOnTheirWayMax) wanted.pop_front();
-  const auto node = names_.find(missing->place->node);
+  const auto node = names_.find(missing.place->node);
   if (node == names_.end()) return;
-  wanted.push_back({node->second, *missing, known->spec});
+  wanted.push_back({node->second, missing, job.spec});
   ask_for_checkpoints(nodes_[node->second.value]);
+}
+
+// A server that was made of a backup has none. The node where the newest lies may send it once more.
+void AgentsEngine::miss_copies(const State& state, const Job& job) {
+  for (const auto* each : {&job.kept, &job.checkpoint}) {
+    const bool copied = *each && (*each)->place && !(*each)->place->ship.empty();
+    if (!copied || !options_.has_copy || options_.has_copy(job.spec->uid, (*each)->place->ship))
+      continue;
+    Checkpoint missing = **each;
+    missing.place->ship.clear();
+    missing.place->unkept = kCopyIsLost;
+    const bool gone = is_gone(state, missing.place->node);
+    tell(CheckpointKept{job.id, missing, gone ? Keeping::lost : Keeping::unkept});
+    if (each == &job.checkpoint && !gone) want(job, missing);
+  }
 }
 
 void AgentsEngine::ask_for_checkpoints(NodeView& node) {
