@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
 #include <cstdlib>
@@ -147,6 +148,12 @@ struct AgentBox::Impl {
     uplink->start();
     bytes.emplace(uplink_options({.directory = options.directory,
                                   .machine = machine->host().describe().machine,
+                                  .over =
+                                      [this](JobId job) {
+                                        boost::asio::post(io, [this, job] {
+                                          machine->host().remove_directory_of(job);
+                                        });
+                                      },
                                   .ships = ships,
                                   .server =
                                       [this](std::function<int()> interrupted) {

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "agent/linux/files.hpp"
-#include "agent/linux/job_directories.hpp"
 #include "agent/linux/log_removal.hpp"
 #include "link/worker_doors.hpp"
 
@@ -42,9 +41,7 @@ BytesUplink::Options uplink_options(BytesOfNode node, Clock& clock) {
     const auto removed = agent::remove_logs(directory, job, kEveryFile);
     if (!removed) spdlog::warn("{} {}", removed.error().message, removed.error().hint);
   };
-  options.logs.over = [directory = node.directory](JobId job) {
-    agent::remove_job_directories(directory, job);
-  };
+  options.logs.over = std::move(node.over);
   options.ships = std::move(node.ships);
   options.door = [directory = node.directory](const ProcessKey& worker, WorkerDoor door) {
     return open_door(directory, worker, door);

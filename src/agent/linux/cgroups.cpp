@@ -13,6 +13,9 @@
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
+#include <filesystem>
+#include <iterator>
+#include <system_error>
 
 #include "agent/linux/files.hpp"
 #include "files/fd.hpp"
@@ -20,6 +23,9 @@
 namespace paceline::agent {
 namespace {
 
+namespace fs = std::filesystem;
+
+constexpr std::size_t kGroupsAtOnce = 1'000;
 constexpr std::int64_t kPeriodUs = 100'000;
 constexpr std::int64_t kQuotaUsMin = 1'000;
 constexpr int kFreezePolls = 50;
@@ -158,7 +164,20 @@ bool make_group(const std::string& directory) {
   return false;
 }
 
+// Those that the worker made inside its own, each before the one that it lies in.
+std::vector<std::string> groups_inside(const std::string& directory) {
+  std::vector<std::string> groups;
+  std::error_code error;
+  constexpr auto kOptions = fs::directory_options::skip_permission_denied;
+  for (fs::recursive_directory_iterator it(directory, kOptions, error), end;
+       !error && it != end && groups.size() < kGroupsAtOnce; it.increment(error))
+    if (it->is_directory(error) && !it->is_symlink(error)) groups.push_back(it->path().string());
+  std::ranges::reverse(groups);
+  return groups;
+}
+
 bool remove_group(const std::string& directory) {
+  for (const std::string& inside : groups_inside(directory)) ::rmdir(inside.c_str());
   if (::rmdir(directory.c_str()) != 0 && errno != ENOENT) return false;
   ::rmdir(directory.substr(0, directory.rfind('/')).c_str());
   return true;
@@ -379,7 +398,13 @@ std::vector<pid_t> parse_members(std::string_view text) {
 
 std::vector<pid_t> WorkerGroup::members() const {
   if (!tracks()) return {};
-  return parse_members(read_file(tracker() + "/cgroup.procs").value_or(""));
+  auto groups = groups_inside(tracker());
+  groups.push_back(tracker());
+  std::vector<pid_t> all;
+  for (const std::string& group : groups)
+    std::ranges::copy(parse_members(read_file(group + "/cgroup.procs").value_or("")),
+                      std::back_inserter(all));
+  return all;
 }
 
 bool WorkerGroup::freeze() const {

@@ -386,6 +386,29 @@ TEST_F(GroupTest, HoldsFreezesAndLetsGo) {
   EXPECT_NE(::access(plan.freezer.substr(0, plan.freezer.rfind('/')).c_str(), F_OK), 0);
 }
 
+TEST_F(GroupTest, GoesWithWhatItsWorkerMadeInside) {
+  const CgroupPlan plan = cgroups_.plan("1.1.0", {});
+  const WorkerGroup group(plan);
+  ASSERT_TRUE(group.create());
+  const std::string box = plan.freezer + "/box";
+  if (plan.freezer.empty()) GTEST_SKIP() << "not the first version of control groups";
+  for (const std::string& made : {box, box + "/inner", plan.freezer + "/other"})
+    ASSERT_EQ(::mkdir(made.c_str(), 0755), 0);
+  const pid_t pid = fork_into(group, wait_for_ever);
+  EXPECT_TRUE(eventually([&] {
+    std::ofstream(box + "/inner/cgroup.procs") << pid << std::flush;
+    std::ifstream inner(box + "/inner/cgroup.procs");
+    pid_t inside = 0;
+    return inner >> inside && inside == pid;
+  }));
+  EXPECT_EQ(group.members(), std::vector<pid_t>{pid}) << "it has not left";
+  EXPECT_FALSE(group.remove());
+  ::kill(pid, SIGKILL);
+  EXPECT_EQ(::waitpid(pid, nullptr, 0), pid);
+  EXPECT_TRUE(eventually([&] { return group.remove(); }));
+  EXPECT_NE(::access(plan.freezer.c_str(), F_OK), 0);
+}
+
 TEST_F(GroupTest, WritesTheLimits) {
   const CgroupPlan plan = cgroups_.plan("1.1.0", {1.5, 1 << 30, {}});
   if (plan.cpu.empty() || plan.memory.empty())

@@ -97,7 +97,7 @@ HttpResponse GangNews::say(const std::string& body) {
   if (!stands) return error_response(stands.error());
   if (!met) return error_response(met.error());
   if (!*ready && !*stands && !*met) return error_response(malformed());
-  has_met_ = has_met_ || *met;
+  has_met_ = has_met_ || *met || *stands;
   const auto before = std::pair(ready_, stands_);
   ready_ = ready->value_or(ready_);
   stands_ = stands->value_or(stands_);

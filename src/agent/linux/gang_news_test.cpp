@@ -30,6 +30,13 @@ TEST_F(GangNewsTest, WhatAWorkerSaysIsToldOnce) {
   EXPECT_THAT(told_, ElementsAre(Pair(4, 0), Pair(4, 4), Pair(5, 4)));
 }
 
+TEST_F(GangNewsTest, RanksThatStandHaveMet) {
+  news_.say(R"({"ready": 5})");
+  EXPECT_FALSE(news_.has_met());
+  news_.say(R"({"stands": 5})");
+  EXPECT_TRUE(news_.has_met()) << "they say it once more to an agent that begins anew";
+}
+
 TEST_F(GangNewsTest, ThatRanksMetIsKnownHereAlone) {
   EXPECT_FALSE(news_.has_met());
   EXPECT_EQ(news_.say(R"({"met": 4})").status, 200);

@@ -692,6 +692,17 @@ TEST_F(HostTest, AWorkerIsToldBeforeItsLeaseEndsAndMayGoByItself) {
   EXPECT_THAT(log(1), HasSubstr("heard"));
 }
 
+TEST_F(HostTest, AFrozenWorkerIsToldBeforeItsLeaseEndsAndGoesOnToSave) {
+  TestHost host(directory_.path());
+  host.start(leased(
+      shell_worker(key(1), "trap 'echo heard; exit 0' TERM; echo up; while :; do sleep 0.02; done"),
+      std::chrono::seconds{62}, std::chrono::minutes{1}));
+  EXPECT_TRUE(eventually([&] { return log(1).find("up") != std::string::npos; }));
+  host->perform(Freeze{key(1)});
+  EXPECT_EQ(host.gone(key(1)).cause, Cause::node_lost);
+  EXPECT_THAT(log(1), HasSubstr("heard"));
+}
+
 TEST_F(HostTest, ALeaseThatIsRenewedDoesNotEnd) {
   const Duration lease = std::chrono::seconds{2};
   TestHost host(directory_.path());

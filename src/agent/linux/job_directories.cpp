@@ -28,7 +28,6 @@ using Steady = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kMakingsEvery{20};
 constexpr std::chrono::milliseconds kRemovalsEvery{100};
-constexpr int kRemovalCalls = 16;
 constexpr std::chrono::seconds kAgainAfter{2};
 constexpr std::size_t kShownDigits = 16;
 constexpr DiskSpace kRoomBeside{64U << 20, 1'024};
@@ -349,11 +348,6 @@ std::set<JobId> JobDirectories::jobs() const {
   for (const std::string& name : list_directory(directory_))
     if (const auto job = job_of(name)) jobs.insert(*job);
   return jobs;
-}
-
-void remove_job_directories(const std::string& directory, JobId job) {
-  for (const std::string& path : set_aside(directory + "/jobs", job))
-    for (int i = 0; i < kRemovalCalls && remove_one(path) == Removal::more; ++i) continue;
 }
 
 }  // namespace paceline::agent

@@ -94,7 +94,4 @@ class JobDirectories {
   std::list<std::shared_ptr<Making>> makings_;
 };
 
-// Removes the directories of a job below this machine's directory, or much of them. Blocks.
-void remove_job_directories(const std::string& directory, JobId job);
-
 }  // namespace paceline::agent

@@ -52,11 +52,5 @@ TEST_F(JobDirectoriesTest, OneIsRemovedHoweverDeepAndOthersStay) {
   }));
 }
 
-TEST_F(JobDirectoriesTest, OneIsRemovedWithoutAnAgent) {
-  make_directory("7-9f86d081884c7d65", 100);
-  remove_job_directories(directory_.path(), JobId{7});
-  EXPECT_TRUE(list_directory(directory_ / "jobs").empty());
-}
-
 }  // namespace
 }  // namespace paceline::agent

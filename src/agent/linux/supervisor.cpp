@@ -99,6 +99,7 @@ class Supervisor {
   void tell_all(std::string_view line);
 
   void give_notice(int signal);
+  void give_last_notice();
   void freeze();
   void thaw();
   void freeze_tree();
@@ -490,7 +491,13 @@ void Supervisor::hold_lease() {
   if (noticed || order_.lease_grace_us == 0)
     end_as({Cause::node_lost, {}, 0, now_us(), {}});
   else if (notice_ == 0)
-    give_notice(order_.lease_signal);
+    give_last_notice();
+}
+
+// One that is frozen goes on, to save.
+void Supervisor::give_last_notice() {
+  thaw();
+  give_notice(order_.lease_signal);
 }
 
 // True while a descendant is left: orphans of the tree become children of the supervisor.
@@ -521,8 +528,10 @@ void Supervisor::main_ended(int status) {
   const bool failed = !WIFEXITED(status) || WEXITSTATUS(status) != 0;
   if (failed && !killing_ && group_.out_of_memory()) {
     ending.cause = Cause::out_of_memory;
-    ending.message = fmt::format("The worker used more than its {} MiB of memory.",
-                                 order_.cgroups.limits.memory_bytes >> 20);
+    const auto limit = order_.cgroups.limits.memory_bytes >> 20;
+    ending.message = limit > 0
+                         ? fmt::format("The worker used more than its {} MiB of memory.", limit)
+                         : "The machine, or what the server runs in, ran out of memory.";
   }
   end_as(std::move(ending));
 }
