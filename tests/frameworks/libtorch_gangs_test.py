@@ -150,6 +150,14 @@ class GangsTest(unittest.TestCase):
         line, = self.audited(gang)
         self.assertIn("in place, on 2 ranks: samples, data position, learning rate agree", line)
 
+    def test_a_program_that_evaluates_and_publishes_before_its_loop(self):
+        """A newcomer does so by itself: the others are in their loops. What was published stays."""
+        path = self.folder / "net.pt"
+        gang = self.after(1, lambda gang: (gang.resize([0], 1), self.until(gang, 3)), "before", f"publish={path}")
+        for each in gang.all:
+            self.assertEqual(re.findall(r"^PUBLISHED (.*)$", each.output(), re.M), [str(path)])
+        self.assertEqual([len(re.findall('"model"', each.output())) for each in gang.all], [2, 0])
+
     def test_a_newcomer_with_another_model_alone_ends(self):
         hurry = self.folder / "hurry"
         gang = self.start(1, "pause=0.1", f"hurry={hurry}", "wide=1")

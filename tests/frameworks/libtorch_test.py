@@ -88,6 +88,28 @@ class LibTorchTest(FrameworkTest):
         self.expect_failure(self.train("2", 1, "-", "weighted", "weightless"), r"was 0 for the whole global batch")
         self.expect_failure(self.train("1", 1, "-", "weighted", "forgets", "max_local=9"), r"for some batches of a global batch only")
 
+    def test_several_models_under_one_loss(self):
+        """Ranks' gradients come in different orders, since samples differ in the layers that they use."""
+        for options in (["pair"], ["pair", "micro=4", "exact"]):
+            wanted = self.alone(2, *options)
+            for workers in ("2", "3"):
+                with self.subTest(workers=workers, options=options):
+                    job = self.train(workers, 2, "-", "tell", *options)
+                    self.expect_completed(job)
+                    self.expect_the_weights_of_all_to_be(wanted, job)
+
+    def test_layers_that_are_trained_later(self):
+        wanted = self.alone(3, "unfreezes")
+        for options in ([], ["max_local=4"], ["micro=4", "exact"]):
+            with self.subTest(options=options):
+                job = self.train("2", 3, "-", "tell", "unfreezes", *options)
+                self.expect_completed(job)
+                self.expect_the_weights_of_all_to_be(wanted, job)
+
+    def test_what_each_rank_would_train_for_itself_is_told(self):
+        self.expect_failure(self.train("2", 1, "-", "unfreezes=2"), r"were set to need gradients after the batch was handed out")
+        self.expect_failure(self.train("1", 1, "-", "outside"), r"An optimizer trains a parameter \(5 Float\) of no model")
+
     def test_a_model_is_handed_out(self):
         job = self.train("2", 2, "-", "publish=models/net.pt")
         model = self.expect_completed(job)["model"]

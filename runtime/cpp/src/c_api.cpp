@@ -140,8 +140,10 @@ Outcome<std::unique_ptr<paceline_group>> joined(Generations& generations, const 
                                                 std::uint64_t timeout_ms) {
   auto group = opened(place, timeout_ms);
   if (!group) return group;
-  const Generations::CallingOff calling_off(
-      generations, place.generation, [&group] { (*group)->group.abort("it is called off"); });
+  // The group itself, since `group` may be moved from before the calling off ends.
+  const Generations::CallingOff calling_off(generations, place.generation, [one = group->get()] {
+    one->group.abort("it is called off");
+  });
   auto done = met(**group, place.venue);
   if (calling_off.happened())
     return fail(PACELINE_LEFT, -1, "The gang goes on without this generation.");

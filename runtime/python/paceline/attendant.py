@@ -9,9 +9,11 @@ import os
 import signal
 import sys
 import threading
+import time
 import traceback
 
 ASK_EVERY_S = 1.0
+SLICE_S = 0.1  # of a wait
 FRAMES_MAX, STACKS_MAX = 64, 30 << 10  # of a thread; bytes, of which JSON may make twice as many
 EXIT_REQUEUE = 75  # EX_TEMPFAIL of sysexits.h: start me again
 
@@ -86,12 +88,17 @@ class Attendant:
 
     def wait_for(self, generation, seconds, unless_noticed=False):
         """`next`, once it is of that generation or a later one; None: it was not heard of in time, or before a notice
-        came, which `unless_noticed` ends the waiting."""
+        came, which `unless_noticed` ends the waiting. Time in which this process was stopped doesn't count."""
         def told():
             return self.knows_of(generation) or (unless_noticed and self.notice)
 
+        waited = 0.0
         with self._news:
-            self._news.wait_for(told, seconds)
+            while waited < seconds:
+                begun = time.monotonic()
+                if self._news.wait_for(told, min(SLICE_S, seconds - waited)):
+                    break
+                waited += min(time.monotonic() - begun, 2 * SLICE_S)  # what took longer was not waited through
             return self.next if self.knows_of(generation) else None
 
     def knows_of(self, generation):

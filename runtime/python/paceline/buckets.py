@@ -44,6 +44,9 @@ class Buckets:
         """Its gradient is what is to be sent."""
         self._bucket_of[id(parameter)].ready.add(id(parameter))
 
+    def is_sent(self, parameter):
+        return self._bucket_of[id(parameter)].wait is not None
+
     def launch(self, by, of_all=False):
         """Sends those that are complete, up to the first that isn't; `of_all`: complete or not."""
         for bucket in self._buckets:

@@ -21,7 +21,6 @@ class Pieces:
         self.goes_on = goes_on
         self.between = True  # none is under way: what is carried acts as ever
         self.last = True  # the piece under way is this rank's last
-        self.dirty = False  # gradients of pieces lie in .grad that no step has used
         self.updates = 0  # of optimizers, in the global batch under way
         self.void = False  # nothing of the last one counts, until the next begins
         self.error = None  # the group's, until there is another group
@@ -40,9 +39,8 @@ class Pieces:
 
 
 def carry_optimizer(optimizer, pieces, before_step):
-    """Lets it act with the last piece, after `before_step()`, and never lose a piece's gradients. Where the group
-    fails before, it does nothing."""
-    step, zero_grad = optimizer.step, optimizer.zero_grad
+    """Lets it act with the last piece, after `before_step()`. Where the group fails before, it does nothing."""
+    step = optimizer.step
 
     @functools.wraps(step)  # with what schedulers have noted on it
     def step_once(_, *arguments, **options):
@@ -56,17 +54,10 @@ def carry_optimizer(optimizer, pieces, before_step):
                 return None
             pieces.updates += 1
         with _rates_times(optimizer, 1.0 if pieces.between else pieces.rate_factor):
-            result = step(*arguments, **options)
-        pieces.dirty = False
-        return result
-
-    @functools.wraps(zero_grad)
-    def zero_once(*arguments, **options):
-        if pieces.between or not pieces.dirty:
-            zero_grad(*arguments, **options)
+            return step(*arguments, **options)
 
     # A bound method, since schedulers that are made later wrap only such.
-    optimizer.step, optimizer.zero_grad = types.MethodType(step_once, optimizer), zero_once
+    optimizer.step = types.MethodType(step_once, optimizer)
 
 
 def has_scheduler(optimizer):

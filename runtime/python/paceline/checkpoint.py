@@ -1,5 +1,6 @@
 """Checkpoints: written whole or not at all, beside the training; the newest two are kept."""
 
+import contextlib
 import copy
 import ctypes
 import inspect
@@ -21,6 +22,7 @@ from paceline.timeline import OFF
 FORMAT = "paceline-1"
 PATTERN = "ckpt-*.pt"
 KEPT = 2
+LATER_NS = 1_000_000  # than the newest, where the clock shows less
 
 
 class Folder:
@@ -34,6 +36,7 @@ class Folder:
         self._format, self._timeline = format, timeline
         self._writes, self._rooms = None, _Rooms()
         self._written, self.took_s = deque(), 0.0
+        self._needed = None  # what the next start may be given: what was told of last, before that what was gone on from
 
     def prepare(self):
         """Makes it, and proves that it can be written to. Raises PacelineError."""
@@ -53,6 +56,7 @@ class Folder:
         found = [Path(given)] if given else _newest_first(self.path, PATTERN)
         if not found:
             return None
+        self._needed = found[0].parent.resolve() / found[0].name
         try:
             return found[0].read_bytes(), found[0]
         except OSError as error:
@@ -101,9 +105,14 @@ class Folder:
             self._writes = None
 
     def written(self):
-        """(mark, path, why not) of those that were written, or failed, since it was asked last."""
+        """(mark, path, why not) of those that were written, or failed, since it was asked last. Once the next one is asked
+        for, Paceline knows of it: until then all from the one before on stay."""
         while self._written:
-            yield self._written.popleft()
+            mark, path, why = self._written.popleft()
+            yield mark, path, why
+            self._needed = path or self._needed
+            if not self.is_writing():
+                self._remove_older()
 
     def _write(self, number, values, events, mark, begun):
         path = self.path / f"ckpt-{number:012d}.pt"
@@ -111,8 +120,9 @@ class Folder:
         try:
             for each in events:
                 each.synchronize()
-            write_whole(unfinished, path, values)
-            remove_older(self.path, PATTERN)
+            self._remove_unfinished()
+            write_whole(unfinished, path, values, _newest_ns(self.path, PATTERN))
+            self._remove_older()
         except Exception as error:  # of the disk, or whatever packing comes up with
             unfinished.unlink(missing_ok=True)
             path, why = None, getattr(error, "strerror", None) or str(error)
@@ -121,13 +131,29 @@ class Folder:
         self.took_s = time.monotonic() - begun
         self._written.append((mark, path, why))
 
+    def _remove_unfinished(self):
+        """Of ranks that died, since one writes at a time."""
+        with contextlib.suppress(OSError):
+            for each in self.path.glob(f".{PATTERN}.unfinished"):
+                each.unlink(missing_ok=True)
 
-def write_whole(unfinished, path, values):
+    def _remove_older(self):
+        # A rank that takes over the writing doesn't know yet what Paceline was told of by the one before it.
+        if self._needed:
+            with contextlib.suppress(OSError):
+                remove_older(self.path, PATTERN, self._needed)
+
+
+def write_whole(unfinished, path, values, newest_ns=0):
     """What torch.save() writes becomes the file `path`, all at once. Raises OSError, and whatever packing comes up with;
-    then something of it may lie at `unfinished`, in the same folder."""
+    then something of it may lie at `unfinished`, in the same folder. `newest_ns`: its time is later, whatever the clock
+    shows."""
     with open(unfinished, "wb") as file:
         _save(values, file)
         file.flush()
+        if os.fstat(file.fileno()).st_mtime_ns <= newest_ns:
+            with contextlib.suppress(OSError):  # not every file system can do it
+                os.utime(file.fileno(), ns=(newest_ns + LATER_NS,) * 2)
         os.fsync(file.fileno())
     os.replace(unfinished, path)
     _sync(path.parent)
@@ -221,16 +247,27 @@ def go_on(group, folder):
     return folder.read(data, path), path
 
 
-def remove_older(folder, pattern):
-    """Keeps the newest of what matches the pattern."""
-    for old in _newest_first(folder, pattern)[KEPT:]:
+def remove_older(folder, pattern, needed=None):
+    """Keeps the newest of what matches the pattern, and all from `needed` on. Where that isn't there nothing is removed."""
+    found = _newest_first(folder, pattern)
+    if needed and needed not in found:
+        return
+    kept = max(KEPT, found.index(needed) + 1 if needed else 0)
+    for old in found[kept:]:
         old.unlink(missing_ok=True)
 
 
 def _newest_first(folder, pattern):
     # By time, not by number: after going back to an older one, what was trained since then counts.
-    found = [(path.stat().st_mtime_ns, path.name, path) for path in folder.glob(pattern)]
-    return [path for *_, path in sorted(found, reverse=True)]
+    return [path for _, path in sorted(_with_times(folder, pattern), reverse=True)]
+
+
+def _newest_ns(folder, pattern):
+    return max((time for time, _ in _with_times(folder, pattern)), default=0)
+
+
+def _with_times(folder, pattern):
+    return [(path.stat().st_mtime_ns, path) for path in folder.glob(pattern)]
 
 
 def _sync(folder):

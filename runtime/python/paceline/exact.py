@@ -13,7 +13,7 @@ import torch
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from paceline.errors import GroupError, PacelineError
-from paceline.gradients import RAN_AGAIN, trained, weighed, whole_count
+from paceline.gradients import RAN_AGAIN, Trained, weighed, whole_count
 
 
 class InTurn:
@@ -48,21 +48,34 @@ class InTurn:
 class ExactGradients:
     """What Gradients does, in the order of micro-batches."""
 
-    def __init__(self, model, ranks, pieces):
-        self._parameters = trained(model)
+    def __init__(self, model, ranks, pieces, sums):
         self._pieces, self._weight = pieces, 1.0
-        self._sizes = [each.numel() for each in self._parameters]
-        self._ranks, self._sum = ranks, InTurn(ranks)
+        self._ranks, self._sum, self._sums = ranks, InTurn(ranks), sums
         self._count = None  # what this rank's micro-batches count, where the script says it
         self._norms = [_Norm(each, ranks) for each in model.modules()
                        if isinstance(each, _BatchNorm) and each.track_running_stats]
         self._open = False  # a micro-batch is being computed
         self._awaited = False  # the end of its backward()
-        for parameter in self._parameters:
-            parameter.register_hook(self._note)
+        self.done = True
+        self._trained = Trained(model, lambda parameter: parameter.register_hook(self._note))
+        self.renew()
+
+    @property
+    def _parameters(self):
+        return self._trained.parameters
+
+    def renew(self):
+        self._trained.renew()
+        self._sizes = [each.numel() for each in self._parameters]
+
+    def check(self):
+        self._trained.check()
 
     def begin(self, weight):
         self._close()
+        if self.done and self._trained.grew():
+            self.renew()
+        self.done = False
         self._weight, self._open = weight, True
         self._counts = weight > 0
         for norm in self._norms:
@@ -73,8 +86,7 @@ class ExactGradients:
         self._count = (self._count or 0.0) + count
 
     def finish(self):
-        if not self._open:
-            return
+        self.done = True
         self._close()
         try:
             if self._parameters and not self._pieces.error:
@@ -85,7 +97,7 @@ class ExactGradients:
 
     def drop(self):
         self._open = self._awaited = False
-        self._count = None
+        self.done, self._count = True, None
         self._sum.drop()
         for parameter in self._parameters:
             parameter.grad = None
@@ -109,19 +121,14 @@ class ExactGradients:
     def _note(self, gradient):
         if self._pieces.between:
             return gradient
-        self._pieces.dirty = True
         if not self._open:
             raise PacelineError(RAN_AGAIN)
-        if not self._awaited:
-            self._awaited = True
-            torch.autograd.Variable._execution_engine.queue_callback(self._end_piece)
-        return gradient
-
-    def _end_piece(self):
         if self._pieces.last:
-            self.finish()
-        else:
-            self._close()
+            self._sums.is_due(self)
+        elif not self._awaited:
+            self._awaited = True
+            torch.autograd.Variable._execution_engine.queue_callback(self._close)
+        return gradient
 
     # Takes the gradients of the micro-batch that was computed last.
     def _close(self):

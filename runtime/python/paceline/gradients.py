@@ -15,40 +15,58 @@ from paceline.group import SUM
 from paceline.nccl import NcclError
 from paceline.ways import over_host
 
-RAN_AGAIN = ("backward() ran again after the gradients of this batch were summed over the ranks: add the losses, "
-             "and call backward() once for each batch")
+RAN_AGAIN = ("backward() ran again after the gradients of this batch were summed over the ranks: add the losses, and call "
+             "backward() once for each batch. Freeze a model that another's loss only passes through (requires_grad_(False)), and "
+             "pass use_reentrant=False to torch.utils.checkpoint.")
+CAME_AGAIN = ("A parameter got another gradient after its first was sent to the other ranks, as in a layer that is used more than "
+              "once under torch.utils.checkpoint: pass use_reentrant=False there.")
 
 
 class Gradients:
     """REQUIRES: the model's parameters are the same, in the same order, on every rank; `ranks` has the
-    group and the carrier, `pieces` tells where the global batch stands."""
+    group and the carrier, `pieces` tells where the global batch stands, `sums` calls finish()."""
 
-    def __init__(self, model, ranks, pieces):
-        self._ranks, self._pieces = ranks, pieces
-        self._parameters = trained(model)
-        self._buckets = Buckets(self._parameters, _Bucket)
+    def __init__(self, model, ranks, pieces, sums):
+        self._ranks, self._pieces, self._sums = ranks, pieces, sums
         self._accumulators = []  # kept, or the hooks on them are gone
         self._weight, self._at_once = 1.0, False
         self._count = None  # what this rank's pieces count, where the script says it
         self._part = 0.0  # of the global batch that this rank's pieces are
         self._measures, self._squares = False, None
-        self._done = True  # the global batch is summed up
-        self._backward = False  # one runs
-        self._aside = []  # gradients of the pieces so far, between two of them
-        for parameter in self._parameters:
-            parameter.register_hook(self._weigh)
-            self._accumulators.append(when_accumulated(parameter, self._accumulated))
+        self.done = True  # the global batch is summed up
+        self._sets_aside = False  # where the backward() that runs ends
+        self._aside = {}  # by a parameter's id: the sum over the pieces so far, until it is added to that of the last one
+        self._trained, self._buckets = Trained(model, self._watch), Buckets([], _Bucket)
+        self.renew()
+
+    @property
+    def _parameters(self):
+        return self._trained.parameters
+
+    def renew(self):
+        """Between global batches, on every rank alike: what the script has begun to train is summed, too."""
+        if self._trained.renew():
+            self._buckets = Buckets(self._parameters, _Bucket)
+            for bucket in self._buckets:
+                bucket.measures = self._measures
+
+    def check(self):
+        """Raises PacelineError where a parameter has a gradient that nobody sums."""
+        self._trained.check()
+
+    def _watch(self, parameter):
+        parameter.register_hook(self._weigh)
+        self._accumulators.append(when_accumulated(parameter, self._accumulated))
 
     def begin(self, weight):
         """The next piece is `weight` of the global batch."""
         # Gradients of a single piece are weighed as they are sent, all at once.
-        self._at_once = self._done and self._pieces.last and self._ranks.group.size > 1
-        if self._done:
+        self._at_once = self.done and self._pieces.last and self._ranks.group.size > 1
+        if self.done:
             self._count, self._part = None, 0.0
-        self._done = False
-        for parameter, gradient in zip(self._parameters, self._aside):
-            parameter.grad = gradient
-        self._aside = []
+            if self._trained.grew():
+                self.renew()
+        self.done = self._sets_aside = False
         self._part += weight
         self._buckets.begin()
         self._weigh_by(weight)
@@ -64,10 +82,8 @@ class Gradients:
         self._count = (self._count or 0.0) + count
 
     def finish(self):
-        """All pieces have been differentiated. Nothing more where backward() did it already, or where the group failed."""
-        if self._done:
-            return
-        self._done, self._backward = True, False
+        """All pieces have been differentiated. Nothing more where the group failed."""
+        self.done = True
         try:
             if not self._pieces.error:
                 self._sum_up()
@@ -76,11 +92,13 @@ class Gradients:
 
     def drop(self):
         """What was computed of the global batch doesn't count."""
-        self._done, self._backward, self._aside = True, False, []
+        self.done, self._aside = True, {}
         for parameter in self._parameters:
             parameter.grad = None
 
     def _sum_up(self):
+        for parameter in self._parameters:
+            self._add_aside(parameter)
         if self._ranks.group.size > 1:
             with self._ranks.timeline.span("gradients"):
                 self._exchange()
@@ -128,33 +146,38 @@ class Gradients:
     def _weigh(self, gradient):
         if self._pieces.between:
             return gradient  # of something else than a batch
-        self._pieces.dirty = True
-        if not self._pieces.last:
-            self._when_over(self._set_aside)
+        if not self._pieces.last and not self._sets_aside:
+            self._sets_aside = True
+            torch.autograd.Variable._execution_engine.queue_callback(self._set_aside)
         return gradient if self._weight == 1.0 else weighed(gradient, self._weight)
-
-    def _when_over(self, act):
-        if not self._backward:
-            self._backward = True
-            torch.autograd.Variable._execution_engine.queue_callback(act)
 
     # What the script does with gradients it does to those of the whole global batch: it clips them, say.
     def _set_aside(self):
-        self._backward = False
+        self._sets_aside = False
         if self._pieces.last or self._pieces.between:
             return
-        before = self._aside or [None] * len(self._parameters)
-        self._aside = [each.grad if sum_ is None else sum_ if each.grad is None else sum_.add_(each.grad)
-                       for each, sum_ in zip(self._parameters, before)]
         for parameter in self._parameters:
-            parameter.grad = None
+            self._add_aside(parameter)
+            if parameter.grad is not None:
+                self._aside[id(parameter)], parameter.grad = parameter.grad, None
+
+    @torch.no_grad()
+    def _add_aside(self, parameter):
+        before = self._aside.pop(id(parameter), None)
+        if before is not None:
+            parameter.grad = before if parameter.grad is None else before.add_(parameter.grad)
 
     def _accumulated(self, parameter):
-        if self._pieces.between or not self._pieces.last or self._pieces.error or self._ranks.group.size == 1:
+        if self._pieces.between or not self._pieces.last or self._pieces.error:
             return
-        if self._done:
+        if self.done:
             raise PacelineError(RAN_AGAIN)
-        self._when_over(self.finish)
+        self._sums.is_due(self)
+        self._add_aside(parameter)
+        if self._ranks.group.size == 1 or self._sums.of_several:
+            return
+        if self._buckets.is_sent(parameter):
+            raise PacelineError(CAME_AGAIN)
         self._buckets.complete(parameter)
         try:
             self._buckets.launch(self._ranks.carrier)
@@ -179,6 +202,40 @@ def weighed(gradient, weight):
 def trained(model):
     """The parameters whose gradients travel."""
     return [each for each in model.parameters() if each.requires_grad]
+
+
+class Trained:
+    """Those parameters, and what else the model has. One that the script freezes stays among them.
+
+    `watch(parameter)` is called once for each."""
+
+    def __init__(self, model, watch):
+        self._model, self._watch = model, watch
+        self.parameters, self._others = [], []
+
+    def grew(self):
+        """The script has unfrozen others."""
+        return any(each.requires_grad for each in self._others)
+
+    def renew(self):
+        """Takes in those, and what the model has got since. False: there is none."""
+        known = {id(each) for each in self.parameters}
+        everyone = list(self._model.parameters())
+        self._others = [each for each in everyone if id(each) not in known and not each.requires_grad]
+        fresh = [each for each in trained(self._model) if id(each) not in known]
+        for each in fresh:
+            self._watch(each)
+        known.update(map(id, fresh))
+        self.parameters = [each for each in everyone if id(each) in known]
+        return bool(fresh)
+
+    def check(self):
+        """Raises PacelineError where others have a gradient."""
+        for each in self._others:
+            if each.requires_grad and each.grad is not None:
+                name = next(name for name, other in self._model.named_parameters() if other is each)
+                raise PacelineError(f"{name} was unfrozen after job.batches() had handed out the batch: its gradient is not summed "
+                                    "over the ranks. Set requires_grad before job.batches(), or right after job.step().")
 
 
 def _square(tensor):

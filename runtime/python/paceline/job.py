@@ -33,6 +33,7 @@ from paceline.savepoint import Savepoint
 from paceline.scaling import RULES, NoiseScale, rate_factor
 from paceline.shards import Iterable, Shards
 from paceline.sharing import share_state
+from paceline.sums import Sums
 
 REPORT_EVERY_S = 1.0
 HEARD_WITHIN_S = 30.0  # of a generation that another rank has heard of
@@ -88,8 +89,9 @@ class Job:
         self._attendant, self._timeline = attendant, ranks.timeline
         self._resized = []  # what to call after resizes
         self._pieces = Pieces(attendant.hears)
+        self._sums = Sums(ranks, self._pieces)
         self._distributed, self._carried, self._optimizers = [], [], []
-        self._trained_by = {}  # by the optimizer's id
+        self._trained_by = {}  # by the optimizer's id: gradients of the models whose parameters it has
         self._named = NamedStates()
         self._exact = None  # which kind of gradients
         self._scaled = None  # the rule, and one rank's batch, where the global batch grows with the ranks
@@ -147,21 +149,19 @@ class Job:
         if self.size > 1 and not self._acts.joins:
             state.compare(self._group, model)
             state.share_model(self._group, model)
-        distributed = _Distributed(model)
-        self._distributed.append(distributed)
+        self._distributed.append(_Distributed(model))
         for each in carried:
-            self._carry(each, distributed)
+            self._carry(each)
         return (model, *carried) if carried else model
 
     @property
     def _models(self):
         return [each.model for each in self._distributed]
 
-    def _carry(self, each, distributed):
+    def _carry(self, each):
         if isinstance(each, torch.optim.Optimizer):
             self._optimizers.append(each)
-            self._trained_by[id(each)] = distributed
-            carry_optimizer(each, self._pieces, lambda: self._before_update(distributed))
+            carry_optimizer(each, self._pieces, lambda: self._before_update(each))
         elif is_scheduler(each):
             carry_scheduler(each, self._pieces)
         elif is_scaler(each):
@@ -193,13 +193,12 @@ class Job:
         self._named.restore()
 
     def _finish_of(self, optimizer):
-        if id(optimizer) in self._trained_by:
-            self._trained_by[id(optimizer)].gradients.finish()
+        self._sums.finish(self._trained_by.get(id(optimizer), []))
 
     # What ranks agree on travels while parameters are updated.
-    def _before_update(self, distributed):
-        distributed.gradients.finish()
-        if self.size > 1 and not self._agreeing:
+    def _before_update(self, optimizer):
+        self._finish_of(optimizer)
+        if self.size > 1 and not self._agreeing and self._sums.done:
             wishes = self._wishes()
             self._agreeing = wishes, self._group.start_all_reduce(wishes, MAX)
 
@@ -331,8 +330,7 @@ class Job:
             for number, part in enumerate(share_of_it.parts, share_of_it.first):
                 self._pieces.last = self._step.left == 1
                 self._part = len(part) if share_of_it.counts else 0
-                for each in self._distributed:
-                    each.gradients.begin(self._part / share_of_it.count)
+                self._sums.begin(self._part / share_of_it.count)
                 before = self._step.left
                 with self._timeline.span("data"):
                     batch = next(loaded)
@@ -357,7 +355,24 @@ class Job:
         for each in self._distributed:
             if each.gradients is None:
                 kind = ExactGradients if exact else Gradients
-                each.gradients = kind(each.model, self._ranks, self._pieces)
+                each.gradients = kind(each.model, self._ranks, self._pieces, self._sums)
+                self._sums.add(each.gradients)
+            else:
+                each.gradients.renew()
+        self._match_optimizers()
+
+    def _match_optimizers(self):
+        """Raises PacelineError where one trains what nobody sums."""
+        owners = {id(parameter): each.gradients for each in self._distributed for parameter in each.model.parameters()}
+        for optimizer in self._optimizers:
+            parameters = [each for group in optimizer.param_groups for each in group["params"]]
+            for number, each in enumerate(parameters):
+                if each.requires_grad and id(each) not in owners:
+                    raise PacelineError(f"The {type(optimizer).__name__} trains a parameter that is in no model of job.distribute(): "
+                                        f"number {number} of its own, of shape {tuple(each.shape)}. Each rank would train its own: "
+                                        "make it an nn.Parameter of a model that is distributed.")
+            its_own = {owners.get(id(each)) for each in parameters}
+            self._trained_by[id(optimizer)] = [each.gradients for each in self._distributed if each.gradients in its_own]
 
     def _check_schedulers(self):
         scheduled = [each.optimizer for each in self._carried if is_scheduler(each)]
@@ -384,12 +399,17 @@ class Job:
         if not self._scaled:
             return
         rule, batch = self._scaled
-        self._order.batch = batch * self.size
-        self._pieces.rate_factor = rate_factor(rule, batch, self.size, self._noise.value)
+        self._order.set_batch(batch * self.size)
+        self._set_rate_factor()
         if self._scaled_for != self.size:
             self._say(f"{_ranks_text(self.size)}: a global batch of {self._order.batch} samples, learning rates times "
                       f"{self._pieces.rate_factor:.4g} ({rule}).")
         self._scaled_for = self.size
+
+    def _set_rate_factor(self):
+        rule, batch = self._scaled
+        times = max(1.0, self._order.batch / batch)  # with few samples there is no more than a rank's batch
+        self._pieces.rate_factor = rate_factor(rule, batch, times, self._noise.value)
 
     def _measure_noise(self, count):
         if not self._scaled or self._scaled[0] != "noise":
@@ -399,7 +419,7 @@ class Job:
             return
         small, large = (sum(each) for each in zip(*squares))
         self._noise.update(count / self.size, small, count, large)
-        self._pieces.rate_factor = rate_factor(*self._scaled, self.size, self._noise.value)
+        self._set_rate_factor()
 
     def _plan(self, max_local, micro):
         """This rank's shares of the global batches from here to the end of the epoch, or of the generation."""
@@ -477,28 +497,28 @@ class Job:
         """The mean over `data`, on all ranks together, of what `function(batch)` returns as (sum, count); or
         {name: mean}, where it returns ({name: sum}, count).
 
-        Without gradients, models in eval mode. Each sample counts once.
+        Without gradients, models in eval mode. Each sample counts once. Before it meets the others a newcomer computes
+        by itself.
         """
         loader = self._loaders.of(data, evaluates=True)
+
+        def evaluated():
+            return self._evaluate(function, loader, batch_size)
+
         with self._timeline.span("evaluation"):
-            return self._together(lambda: self._evaluate(function, loader, batch_size))
+            return self._ranks.alone(evaluated) if self._acts.joins else self._together(evaluated)
 
     def _evaluate(self, function, loader, batch_size):
         for model in self._models:
             state.average_buffers(self._group, model)
         sums = {}
-        modes = [model.training for model in self._models]
-        for model in self._models:
-            model.eval()
-        with torch.no_grad():
+        with state.evaluating(self._models):
             # A rank without samples computes some all the same, for the names.
             for batch, counts in loader.shares(self.rank, self.size, batch_size):
                 value, count = function(batch)
                 values = value if isinstance(value, dict) else {"": value}
                 for name, each in {None: count, **values}.items():
                     sums[name] = sums.get(name, 0.0) + (_number(each) if counts else 0.0)
-        for model, training in zip(self._models, modes):
-            model.train(training)
         totals = torch.tensor([float(each) for each in sums.values()], dtype=torch.float64)
         with self._timeline.span("others"):
             self._group.all_reduce(totals, SUM)
@@ -513,9 +533,11 @@ class Job:
 
     def publish(self, model, path="model.pt"):
         """Hands out the model: a file at `path` with its state_dict(), as torch.save() writes it, in place of the one
-        before; `paceline show` tells of it. Outside of batches. Returns the absolute path.
-        Raises PacelineError on every rank where it can't be written.
+        before; `paceline show` tells of it. Outside of batches. Returns the absolute path. Before it meets the others a
+        newcomer writes nothing. Raises PacelineError on every rank where it can't be written.
         """
+        if self._acts.joins:
+            return str(Path(path).absolute())
         with self._timeline.span("publish"):
             told = self._together(lambda: publish(self._group, model, path))
         if self.rank == 0:
@@ -540,8 +562,7 @@ class Job:
     # ---- boundaries ----
 
     def _boundary(self):
-        for each in self._distributed:
-            each.gradients.finish()
+        self._sums.finish()
         if self._pieces.error:
             return
         for loss, samples in self._step.losses:
@@ -549,7 +570,7 @@ class Job:
             self._loss[1] += samples
             self._recent_loss.add(float(loss), samples)
         count, self._step = self._step.count, None
-        self._pieces.between, self._pieces.dirty = True, False
+        self._pieces.between = True
         self._count_step(count)
         self._acts.done()
         self._measure_noise(count)
@@ -833,7 +854,7 @@ class Job:
         for each in self._distributed:
             each.gradients.drop()
         self._acts.torn = self._acts.torn or self._pieces.updates > 0
-        self._pieces.between, self._pieces.dirty, self._pieces.void = True, False, True
+        self._pieces.between = self._pieces.void = True
         self._acts.void, self._step = self._step.count, None
 
     # ---- what a generation begins with ----

@@ -75,4 +75,4 @@ class PacelineCallback(Callback):
             trainer.save_checkpoint(path)
         if trainer.is_global_zero:
             report(checkpoint=str(path), step=trainer.global_step)
-            remove_older(self._folder, "paceline-*.ckpt")
+            remove_older(self._folder, "paceline-*.ckpt", path)

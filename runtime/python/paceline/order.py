@@ -105,6 +105,10 @@ class Order:
         self.epoch = self.position = 0
         self._permutation = None  # of the epoch it was asked for last
 
+    def set_batch(self, batch):
+        """Global batches of so many samples, or of all that there are: with drop_last an epoch of fewer would have none."""
+        self.batch = min(batch, self.length)
+
     def next(self):
         """The indices of the next global batch; empty at the end of the epoch."""
         end = min(self.position + self.batch, self.length)

@@ -7,10 +7,14 @@ class Savepoint:
     """Buffers and random states. Parameters and what is carried change only where all gradients came in."""
 
     def __init__(self, models, device):
-        self._buffers = [(each, each.detach().clone()) for model in models for each in model.buffers()]
+        # With their places: a module may assign another tensor.
+        self._buffers = [(module._buffers, name, buffer, None if buffer is None else buffer.detach().clone())
+                         for model in models for module in model.modules() for name, buffer in module._buffers.items()]
         self._device, self._chance = device, chance.states(device)
 
     def restore(self):
-        for buffer, before in self._buffers:
-            buffer.copy_(before)
+        for place, name, buffer, before in self._buffers:
+            if buffer is not None:
+                buffer.copy_(before)
+            place[name] = buffer
         chance.restore(self._chance, self._device)

@@ -38,14 +38,14 @@ class NoiseScale:
         self._spread, self._square, self._weight = state
 
 
-def rate_factor(rule, batch, ranks, noise):
-    """What learning rates that are right for a global batch of `batch` are multiplied by for `ranks` times as many.
+def rate_factor(rule, batch, times, noise):
+    """What learning rates that are right for a global batch of `batch` are multiplied by for `times` as many.
 
     linear: by as much (Goyal et al. 2017). sqrt: by its root (for Adam and its like). noise: what the noise scale
     allows, between 1 and linear; sqrt until it is known.
     """
     if rule == "linear":
-        return float(ranks)
+        return float(times)
     if rule == "sqrt" or noise is None:
-        return math.sqrt(ranks)
-    return (1 + noise / batch) / (1 + noise / (batch * ranks))
+        return math.sqrt(times)
+    return (1 + noise / batch) / (1 + noise / (batch * times))

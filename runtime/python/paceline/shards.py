@@ -8,6 +8,7 @@ reads the shards that its part of the batch lies in. So every sample comes exact
 Where a shard ends shows when it is read: ranks tell each other, and plan that batch anew.
 """
 
+import copy
 import hashlib
 from bisect import bisect_left
 from collections import deque
@@ -82,7 +83,7 @@ class _Reader:
     def __init__(self, shard, at, its_state):
         self._shard = shard
         if its_state is not None:
-            shard.load_state_dict(its_state)
+            shard.load_state_dict(copy.deepcopy(its_state))  # which a shard may keep, and change
         self._samples, self._kept = iter(shard), deque()
         self._first = self.next = at
 
@@ -136,6 +137,9 @@ class Shards:
     @property
     def position(self):
         return sum(self._taken)
+
+    def set_batch(self, batch):
+        self.batch = batch
 
     def begin(self, epoch):
         if epoch != self.epoch:

@@ -1,5 +1,6 @@
 """What ranks compare and share of models and of what is carried with them."""
 
+import contextlib
 import hashlib
 import io
 import json
@@ -111,6 +112,22 @@ def average_buffers(group, model):
         group.all_reduce(flat, MEAN)
         for each, mean in zip(floats, flat.to(device).split([each.numel() for each in floats])):
             each.copy_(mean.view_as(each))
+
+
+@contextlib.contextmanager
+def evaluating(models):
+    """Models compute as for an evaluation: in eval mode, without gradients. Then each of their modules is in its own mode
+    again."""
+    modes = [(module, module.training) for model in models for module in model.modules()]
+    try:
+        for model in models:
+            model.eval()
+        with torch.no_grad():
+            yield
+    finally:
+        for module, training in modes:  # from the outside in: train() sets those inside, too
+            if module.training != training:
+                module.train(training)
 
 
 def packed(value):

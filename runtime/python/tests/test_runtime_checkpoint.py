@@ -1,6 +1,8 @@
 """Checkpoints as files: what torch.load() reads is what was given, as it was then."""
 
+import os
 import tempfile
+import time
 import unittest
 import zipfile
 from unittest import mock
@@ -59,6 +61,78 @@ class CheckpointTest(unittest.TestCase):
         self.assertEqual((mark, newer), (2, None))
         self.assertIn("pickle", why)
         self.assertEqual(sorted(self.folder.path.iterdir()), [path])
+
+    def written_by(self, folder, *numbers):
+        """Each is written there, and nobody is told of it."""
+        for number in numbers:
+            folder.begin(number, {"number": number}, number)
+            folder.join()
+
+    def numbers(self):
+        return sorted(int(path.name[5:-3]) for path in self.folder.path.glob("ckpt-*.pt"))
+
+    def path_of(self, number):
+        return self.folder.path / f"ckpt-{number:012d}.pt"
+
+    def test_the_newest_two_are_kept(self):
+        for number in range(5):
+            self.written(number, {})
+        self.assertEqual(self.numbers(), [3, 4])
+
+    def test_what_was_told_of_stays_until_a_newer_one_is(self):
+        """A training dies twice after it has written one, and before it tells of it."""
+        for number in (10, 20):
+            self.written(number, {})
+        self.written_by(self.folder, 30)
+        self.assertEqual(self.numbers(), [20, 30])
+        for number in (40, 50):
+            again = Folder(self.folder.path)
+            with mock.patch.dict(os.environ, {"PACELINE_CHECKPOINT": str(self.path_of(20))}):
+                self.assertEqual(again.newest()[1], self.path_of(20))
+            self.written_by(again, number)
+            self.assertIn(20, self.numbers())
+        list(again.written())
+        self.written_by(again, 60)
+        self.assertEqual(self.numbers(), [50, 60])
+
+    def test_what_another_rank_told_of_stays(self):
+        """One that takes over the writing doesn't know of what."""
+        for number in (10, 20, 30):
+            self.written(number, {})
+        another = Folder(self.folder.path)
+        self.written_by(another, 40, 50)
+        self.assertEqual(self.numbers(), [20, 30, 40, 50])
+        list(another.written())
+        self.assertEqual(self.numbers(), [40, 50])
+        self.written_by(self.folder, 60, 70)
+        self.assertEqual(self.numbers(), [40, 50, 60, 70], "what it told of is gone")
+
+    def test_two_that_are_told_of_at_once(self):
+        self.written(10, {})
+        self.written_by(self.folder, 20, 30)
+        self.assertEqual(self.numbers(), [10, 20, 30])
+        list(self.folder.written())
+        self.assertEqual(self.numbers(), [20, 30])
+
+    def test_a_clock_that_goes_back(self):
+        for number in (10, 20):
+            path = self.written(number, {})
+            later = time.time() + 3600
+            os.utime(path, (later, later))
+        again = Folder(self.folder.path)
+        again.newest()
+        for number in (30, 40, 50):
+            again.begin(number, {}, number)
+            again.join()
+            self.assertEqual(again.newest()[1], self.path_of(number))
+            list(again.written())
+        self.assertEqual(self.numbers(), [40, 50])
+
+    def test_what_a_killed_rank_left_unfinished_is_removed(self):
+        for number in (10, 20):
+            (self.folder.path / f".ckpt-{number:012d}.pt.unfinished").write_bytes(b"half of it")
+        path = self.written(30, {})
+        self.assertEqual(list(self.folder.path.iterdir()), [path])
 
     def test_want_of_memory_is_no_fault_of_the_file(self):
         path = self.written(1, {"tensor": torch.ones(2)})

@@ -97,6 +97,13 @@ class OrderTest(unittest.TestCase):
             order.step(len(indices))
         self.assertEqual(sizes, [32, 32, 32])
 
+    def test_a_batch_that_scales_has_at_most_all_samples(self):
+        order = Order(100, 40, drop_last=True)
+        order.set_batch(120)
+        self.assertEqual(sorted(order.next()), list(range(100)))
+        order.set_batch(80)
+        self.assertEqual(len(order.next()), 80)
+
     def test_other_data_are_refused(self):
         state = Order(100, 10, seed=1).state()
         with self.assertRaisesRegex(ValueError, "length of the data was 100, now it is 99"):

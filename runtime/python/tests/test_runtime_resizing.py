@@ -88,6 +88,16 @@ class ResizingTest(unittest.TestCase):
             for each in newcomers:
                 self.assertEqual(each.wait(), 0, each.output())
 
+    def test_a_script_that_evaluates_and_publishes_before_its_loop(self):
+        """A newcomer does so by itself: the others are in their loops. What was published stays."""
+        with tempfile.TemporaryDirectory() as folder:
+            model = Path(folder) / "net.pt"
+            agent = self.resized([([0, 1], 1)], epochs=EPOCHS, batch=10, before=str(model))
+            *stay, newcomer = [re.search(r"^before (\S+) (.*)$", each.output(), re.M) for each in agent.all]
+            self.assertEqual(len({each[1] for each in stay}), 1)
+            self.assertEqual([each[2] for each in (*stay, newcomer)], [str(model)] * 3)
+            self.assertEqual([len(re.findall('"model"', each.output())) for each in agent.all], [1, 0, 0])
+
     SCHEDULE = [([0, 1], 2), ([3, 0, 1], 0), ([0, 2], 1), ([1], 0), ([0], 2)]
 
     def test_the_training_is_the_one_it_would_have_been(self):

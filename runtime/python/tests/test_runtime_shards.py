@@ -72,6 +72,40 @@ class OrderTest(unittest.TestCase):
         with self.assertRaisesRegex(PacelineError, "shard 0 had 2 samples at least, now it ends after 1"):
             self.batches(fewer)
 
+    def test_a_dataset_may_keep_and_change_the_state_that_it_was_given(self):
+        class Kept(Numbers):
+            def shard(self, num_shards, index):
+                shard = Kept(self.sizes[index])
+                shard.place = {"at": 0}
+                return shard
+
+            def __iter__(self):
+                while self.place["at"] < self.sizes[0]:
+                    self.place["at"] += 1
+                    yield self.place["at"] - 1
+
+            def state_dict(self):
+                return dict(self.place)
+
+            def load_state_dict(self, found):
+                self.place = found
+
+        def step(shards):
+            shards.agree(Alone())
+            keys = shards.next()
+            shards.read([keys])
+            batch = next(shards.load([keys], shards.epoch)).tolist()
+            shards.step(len(keys))
+            return batch
+
+        first, started, newcomer = (Shards(Iterable(Kept(40)), 4) for _ in range(3))
+        self.assertEqual(step(first), [0, 1, 2, 3])
+        first.gather(Alone())
+        started.restore(first.state())
+        self.assertEqual(step(started), [4, 5, 6, 7])
+        newcomer.restore(started.state())
+        self.assertEqual(step(newcomer), [8, 9, 10, 11])
+
     def test_what_is_drawn_by_chance_belongs_to_the_sample(self):
         class Drawn(Numbers):
             def shard(self, num_shards, index):

@@ -13,12 +13,32 @@ from pathlib import Path
 import support
 from fake_agent import WITHIN_S, Agent
 
+if support.HAS_TORCH:
+    import torch
+    from paceline.savepoint import Savepoint
+
 SCRIPT = Path(__file__).with_name("training_script.py")
 EPOCHS = 80
 STEPS = EPOCHS * 10  # of 10 samples each
 AN_EVALUATION_A_STEP = {"evaluates": True, "epochs": 3}
 OPERATIONS = 36  # of the group, in the training in which one of them fails: a busy machine may have no more
 SCHEDULES = int(os.environ.get("PACELINE_SCHEDULES", "3"))
+
+
+@support.has_torch
+class SavepointTest(unittest.TestCase):
+    def test_buffers_that_a_module_assigns_anew_are_put_back(self):
+        module = torch.nn.Module()
+        module.register_buffer("mean", torch.ones(3))
+        module.register_buffer("seen", None)
+        before = module.mean
+        savepoint = Savepoint([module], torch.device("cpu"))
+        module.mean.mul_(2)
+        module.mean, module.seen = module.mean * 0.5, torch.zeros(1)
+        savepoint.restore()
+        self.assertIs(module.mean, before)
+        self.assertEqual(module.mean.tolist(), [1, 1, 1])
+        self.assertIsNone(module.seen)
 
 
 @support.has_torch
@@ -238,6 +258,21 @@ class SurvivorsTest(unittest.TestCase):
             agent.ranks[1].process.kill()
             self.assertEqual(agent.ranks[0].wait(), 1)
             self.assertRegex(agent.ranks[0].output(), r"GroupError: Rank 1 is gone")
+
+    def test_time_in_which_it_was_paused_is_no_time_of_the_wait_for_others(self):
+        """It is told of them meanwhile."""
+        with tempfile.TemporaryDirectory() as folder:
+            hurry = Path(folder) / "hurry"
+            agent = self.start(2, slow=0.01, slow_until=str(hurry), timeout_s=3)
+            self.until(agent, 3)
+            left = agent._left_by([1])
+            agent.wait_until_all_wait()
+            os.kill(agent.ranks[0].pid, signal.SIGSTOP)
+            agent.resize(left)
+            time.sleep(4)  # longer than its patience
+            os.kill(agent.ranks[0].pid, signal.SIGCONT)
+            hurry.touch()
+            self.assert_same(self.ends(agent), self.alone(), agent)
 
     def test_a_notice_ends_the_wait_for_others(self):
         with tempfile.TemporaryDirectory() as folder:

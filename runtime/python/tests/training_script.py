@@ -20,7 +20,7 @@ ASKED = {"epochs": 2, "batch": 30, "samples": 100, "max_local": None, "order": "
          "different_data": False, "fails_on": None, "gpus": False, "buckets_of": None, "formed_within": None,
          "abort_within": None, "frozen": False, "waits_in_step": None, "scaler": False, "publish": None,
          "holds": None, "dies_evaluating": None, "evaluates": False, "leaves": None, "memory": None, "stream": None,
-         "parts": False, **json.loads(sys.argv[1])}
+         "parts": False, "before": None, **json.loads(sys.argv[1])}
 
 if ASKED["gpus"]:  # of the tests' own
     import stub_streams
@@ -212,12 +212,21 @@ def measure(batch):
     return {"accuracy": correct, "one": count}, count
 
 
+net.never.eval()  # as what is fine-tuned has parts that don't train
+modes = [each.training for each in net.modules()]
+
+
 def evaluate():
     accuracies.append(job.evaluate(count_correct, test, batch_size=10))
     measured = job.evaluate(measure, test, batch_size=7)
     assert measured["one"] == 1.0 and (ASKED["chance"] or measured["accuracy"] == accuracies[-1]), measured
     assert job.evaluate(lambda _: ({"one": 1}, 1), [0]) == {"one": 1.0}
     job.report(accuracy=accuracies[-1])
+    assert [each.training for each in net.modules()] == modes
+
+
+if ASKED["before"]:  # the loop
+    print("before", job.evaluate(count_correct, test), job.publish(net, ASKED["before"]), flush=True)
 
 
 if ASKED["waits_in_step"]:  # as for a number that lies on the GPU

@@ -5,6 +5,7 @@
 //                        [dies=RANK where=N] [holds=FILE] [ends=STEP] [short] [carries[=2]] [publish=FILE]
 //                        [micro=N] [exact[=2]] [chance[=N]] [threads=N] [notices]
 //                        [leaves=STEP] [batch=N] [rate=X] [late=RANK] [spoils] [in_order]
+//                        [pair] [unfreezes[=2]] [outside] [before]
 //
 //   pause      of each step        hurry   until that file is there
 //   max_local  samples of a piece  fails   that rank throws in its fifth step
@@ -28,6 +29,10 @@
 //   rate       of the optimizer, after job.checkpoint()
 //   late       that rank sets another one when it has met the others
 //   spoils     the weights, after job.checkpoint()
+//   pair       two more models under the same loss, of which one uses a layer for some samples alone
+//   unfreezes  the first layer is trained from the second epoch on; 2: from the middle of the fifth step on
+//   outside    the optimizer has a parameter that is in no model
+//   before     the program evaluates and publishes before it trains
 #include <torch/torch.h>
 
 #include <chrono>
@@ -145,6 +150,7 @@ class NetImpl : public torch::nn::Module {
   explicit NetImpl(const Options& options)
       : first(register_module("first", torch::nn::Linear(2, options.width))),
         second(register_module("second", torch::nn::Linear(options.width, 2))),
+        never_used(register_module("never_used", torch::nn::Linear(3, 3))),
         options_(options) {
     using namespace torch::nn;
     if (options.by_chance)
@@ -152,7 +158,6 @@ class NetImpl : public torch::nn::Module {
     else
       norm_ = Sequential(LayerNorm(LayerNormOptions({options.width})));
     register_module("norm", norm_);
-    register_module("never_used", torch::nn::Linear(3, 3));
     seen_ = register_buffer("seen", torch::zeros({1}));
   }
   torch::Tensor forward(const torch::Tensor& x) {
@@ -160,7 +165,7 @@ class NetImpl : public torch::nn::Module {
     return second(norm_->forward(torch::relu(first(x))));
   }
 
-  torch::nn::Linear first, second;
+  torch::nn::Linear first, second, never_used;
 
  private:
   Options options_;
@@ -168,6 +173,27 @@ class NetImpl : public torch::nn::Module {
   torch::Tensor seen_;
 };
 TORCH_MODULE(Net);
+
+class SideImpl : public torch::nn::Module {
+ public:
+  SideImpl()
+      : all_(register_module("all", torch::nn::Linear(2, 2))),
+        few_(register_module("few", torch::nn::Linear(2, 2))) {}
+  // Each `every`th sample goes through both layers.
+  torch::Tensor forward(const Batch& batch, std::size_t every) {
+    std::vector<std::int64_t> rows;
+    for (std::size_t i = 0; i < batch.indices.size(); ++i)
+      if (batch.indices[i] % every == 0) rows.push_back(static_cast<std::int64_t>(i));
+    const auto scores = all_(batch.points);
+    if (rows.empty()) return scores;
+    const auto which = torch::tensor(rows, torch::kLong);
+    return scores.index_add(0, which, few_(batch.points.index_select(0, which)));
+  }
+
+ private:
+  torch::nn::Linear all_, few_;
+};
+TORCH_MODULE(Side);
 
 // The mean in which a sample of class 1 counts thrice and each fifth sample nothing, and what it is of.
 std::pair<torch::Tensor, double> weighted_loss(const torch::Tensor& scores, const Batch& batch) {
@@ -189,8 +215,11 @@ void tell(const char* what, const std::vector<torch::Tensor>& tensors) {
   }
   std::printf("\n");
 }
-void tell_weights(const torch::nn::Module& module) {
-  tell("WEIGHTS", module.parameters());
+void tell_weights(const torch::nn::Module& module, const std::vector<Side>& sides = {}) {
+  auto weights = module.parameters();
+  for (const auto& side : sides)
+    for (const auto& each : side->parameters()) weights.push_back(each);
+  tell("WEIGHTS", weights);
   tell("BUFFERS", module.buffers());
 }
 
@@ -236,8 +265,25 @@ int main(int argc, char** argv) {
   const NetImpl::Options options{is_asked_of("wide") ? 9 : 8, given.contains("chance"),
                                  given.contains("notices")};
   Net net(options);
-  torch::optim::Adam optimizer(net->parameters(), 0.01);
+  net->never_used->eval();  // as what is fine-tuned has parts that don't train
+  const auto train_first = [&](bool is_trained) {
+    for (const auto& each : net->first->parameters()) each.set_requires_grad(is_trained);
+  };
+  if (given.contains("unfreezes")) train_first(false);
+  auto trained = net->parameters();
+  if (given.contains("outside")) trained.push_back(torch::zeros({5}, torch::requires_grad()));
+  torch::optim::Adam optimizer(trained, 0.01);
   job.distribute(net, optimizer);
+  std::vector<Side> sides;
+  if (given.contains("pair")) sides = {Side(), Side()};
+  std::vector<torch::Tensor> of_sides;
+  for (const auto& side : sides)
+    for (const auto& each : side->parameters()) of_sides.push_back(each);
+  torch::optim::SGD side_optimizer(of_sides, 0.1);
+  if (!sides.empty()) {
+    job.distribute(sides[0]);
+    job.distribute(sides[1], side_optimizer);
+  }
   std::int64_t counted = 0;
   auto began = "in generation " + std::to_string(job.generation());
   auto history = torch::zeros({1});
@@ -273,6 +319,7 @@ int main(int argc, char** argv) {
     for (const auto index : batch.indices) seen += " " + std::to_string(index);
     std::printf("SAW %d %d%s\n", static_cast<int>(epoch), static_cast<int>(job.generation()),
                 seen.c_str());
+    if (given["unfreezes"] == 2 && job.steps() == 4) train_first(true);
     if (is_asked_of("fails") && job.steps() == 4) throw std::runtime_error("no more of this");
     auto loss = torch::nn::functional::cross_entropy(net(batch.points), batch.classes);
     if (given.contains("weighted")) {
@@ -283,12 +330,17 @@ int main(int argc, char** argv) {
       if (!given.contains("by_hand") && !(given.contains("forgets") && batches == 2))
         job.weight(count);
     }
+    for (std::size_t i = 0; i < sides.size(); ++i)
+      loss = loss +
+             torch::nn::functional::cross_entropy(sides[i](batch, i == 0 ? 1 : 20), batch.classes);
     optimizer.zero_grad();
+    side_optimizer.zero_grad();
     die(1, 4);
     loss.backward({}, true);
     if (given.contains("twice")) loss.backward();
     die(2, 4);
     optimizer.step();
+    side_optimizer.step();
     die(3, 4);
     if (given.contains("leaves") &&
         job.steps() + 1 == static_cast<std::uint64_t>(given["leaves"]) && job.rank() == 0)
@@ -339,17 +391,23 @@ int main(int argc, char** argv) {
     train_with(epoch, OwnPoints(drawn), 2);
   };
 
+  if (given.contains("before")) {
+    tell_accuracy(job, job.evaluate(measure, points, 100));
+    std::printf("PUBLISHED %s\n", job.publish(net, publish).c_str());
+  }
   for (const auto epoch : job.epochs(static_cast<std::uint64_t>(std::atoi(argv[1])))) {
+    if (given["unfreezes"] == 1 && epoch == 1) train_first(true);
     if (is_asked_of("late")) optimizer.param_groups().front().options().set_lr(0.5);
     train_an_epoch(epoch);
     tell_accuracy(job, job.evaluate(measure, points, 100));
+    TORCH_CHECK(net->is_training() && !net->never_used->is_training(), "of another mode");
     if (is_over()) break;
   }
   if (given.contains("carries"))
     std::printf("CARRIED %d %d %d %d %s\n", static_cast<int>(job.steps()),
                 static_cast<int>(counted), history.item<int>(), mean->first->bias[0].item<int>(),
                 began.c_str());
-  if (job.rank() == 0 || given.contains("tell")) tell_weights(*net);
+  if (job.rank() == 0 || given.contains("tell")) tell_weights(*net, sides);
   if (!publish.empty()) {
     Net read(options);
     torch::load(read, job.publish(net, publish));

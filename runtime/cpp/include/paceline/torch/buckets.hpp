@@ -1,15 +1,18 @@
 // Gradients in buckets that are summed over the ranks while backward runs.
 //
 // While the last piece's backward runs, buckets of gradients that are complete are summed over the ranks
-// through host memory, in the same order everywhere.
+// through host memory, in the same order everywhere. Where a loss may reach several models they are summed
+// when it has run.
 #pragma once
 
 #include <torch/torch.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "paceline/runtime.hpp"
@@ -49,14 +52,12 @@ struct Bucket {
 class BucketGradients final : public Gradients {
  public:
   // REQUIRES: as Gradients; all ranks have met.
-  BucketGradients(const std::vector<at::Tensor>& of, Ranks& ranks) : Gradients(of, ranks) {
-    aside_.resize(parameters().size());
-    bucket_of_.resize(parameters().size());
-    meet();
-  }
+  BucketGradients(std::vector<at::Tensor> all, Ranks& ranks, std::shared_ptr<Backward> backward)
+      : Gradients(std::move(all), ranks, std::move(backward)) {}
 
   void meet() override {
     buckets_.clear();
+    bucket_of_.resize(parameters().size());
     if (group().size() > 1) fill_buckets();
   }
 
@@ -105,7 +106,7 @@ class BucketGradients final : public Gradients {
   void complete(std::size_t parameter) override {
     if (buckets_.empty()) return;
     ++buckets_[bucket_of_[parameter]].complete;
-    launch(false);
+    if (!backward().may_reach_several()) launch(false);
   }
 
   void take_piece() override {

@@ -63,11 +63,19 @@ inline std::string sync_folder(const std::filesystem::path& path) {
   return why;
 }
 
+using FileTime = std::filesystem::file_time_type;
+
+inline constexpr const char* kUnfinished = ".unfinished";  // ends its name until it is whole
+
+// `newest`: its time is later, whatever the clock shows.
 // REQUIRES: its folder is there.
-inline std::string write_whole(const std::filesystem::path& path, const std::string& bytes) {
-  const auto unfinished = path.parent_path() / ("." + path.filename().string() + ".unfinished");
+inline std::string write_whole(const std::filesystem::path& path, const std::string& bytes,
+                               FileTime newest = FileTime::min()) {
+  const auto unfinished = path.parent_path() / ("." + path.filename().string() + kUnfinished);
   auto why = write_file(unfinished, bytes);
   std::error_code error;
+  if (std::filesystem::last_write_time(unfinished, error) <= newest)  // not every one can be set
+    std::filesystem::last_write_time(unfinished, newest + std::chrono::milliseconds(1), error);
   if (why.empty()) {
     std::filesystem::rename(unfinished, path, error);
     if (error) why = error.message();
@@ -96,11 +104,12 @@ class Folder {
   }
 
   // What to go on from: $PACELINE_CHECKPOINT, else the newest here. Throws PacelineError.
-  [[nodiscard]] std::optional<Found> newest() const {
+  [[nodiscard]] std::optional<Found> newest() {
     const char* const given = std::getenv("PACELINE_CHECKPOINT");
     const auto there = newest_first();
     if (given == nullptr && there.empty()) return std::nullopt;
-    const std::filesystem::path path = given != nullptr ? given : there.front();
+    const std::filesystem::path path = given != nullptr ? given : there.front().second;
+    needed_ = path;
     std::ifstream file(path, std::ios::binary);
     std::ostringstream bytes;
     if (!file || !(bytes << file.rdbuf()))
@@ -118,26 +127,38 @@ class Folder {
     writing_ =
         std::async(std::launch::async, [this, written = Written{path_ / name, steps, samples, {}},
                                         bytes = std::move(bytes)]() mutable {
-          written.why_not = write_whole(written.path, bytes);
-          if (written.why_not.empty()) remove_older();
+          written.why_not = write(written.path, bytes);
           return written;
         });
   }
   [[nodiscard]] bool is_writing() const { return writing_.valid(); }
-  // What was begun, once it is written or has failed; `wait` for it.
+  // What was begun, once it is written or has failed; `wait` for it. Paceline is told of it before the next
+  // one is begun: until then all from the one before on stay.
   std::optional<Written> written(bool wait) {
     const auto limit = std::chrono::seconds(0);
     if (!writing_.valid()) return std::nullopt;
     if (!wait && writing_.wait_for(limit) != std::future_status::ready) return std::nullopt;
-    return writing_.get();
+    auto written = writing_.get();
+    if (written.why_not.empty()) needed_ = written.path;
+    return written;
   }
 
  private:
   static constexpr std::size_t kKept = 2;
 
+  [[nodiscard]] std::string write(const std::filesystem::path& path,
+                                  const std::string& bytes) const {
+    remove_unfinished();
+    const auto there = newest_first();
+    auto why = write_whole(path, bytes, there.empty() ? FileTime::min() : there.front().first);
+    if (why.empty()) remove_older();
+    return why;
+  }
+
+  using Timed = std::pair<FileTime, std::filesystem::path>;
   // By time, not by number: after going back to an older one, what was trained since then counts.
-  [[nodiscard]] std::vector<std::filesystem::path> newest_first() const {
-    std::vector<std::pair<std::filesystem::file_time_type, std::filesystem::path>> found;
+  [[nodiscard]] std::vector<Timed> newest_first() const {
+    std::vector<Timed> found;
     std::error_code error;
     for (const auto& each : std::filesystem::directory_iterator(path_, error)) {
       const auto name = each.path().filename().string();
@@ -145,24 +166,41 @@ class Folder {
         found.emplace_back(each.last_write_time(error), each.path());
     }
     std::sort(found.rbegin(), found.rend());
-    std::vector<std::filesystem::path> paths;
-    for (auto& [_, path] : found) paths.push_back(std::move(path));
-    return paths;
+    return found;
   }
 
+  // Keeps the newest, and all from what is needed on. Where that isn't there nothing is removed: a rank that
+  // takes over the writing doesn't know yet what Paceline was told of by the one before it.
   void remove_older() const {
     const auto found = newest_first();
     std::error_code ignored;
-    for (std::size_t i = kKept; i < found.size(); ++i) std::filesystem::remove(found[i], ignored);
+    const auto needed = std::find_if(found.begin(), found.end(), [&](const auto& each) {
+      return std::filesystem::equivalent(each.second, needed_, ignored);
+    });
+    const auto kept = static_cast<std::size_t>(needed - found.begin()) + 1;
+    for (auto i = std::max(kKept, kept); i < found.size(); ++i)
+      std::filesystem::remove(found[i].second, ignored);
+  }
+
+  // Of ranks that died, since one writes at a time.
+  void remove_unfinished() const {
+    std::error_code ignored;
+    for (const auto& each : std::filesystem::directory_iterator(path_, ignored)) {
+      const auto name = each.path().filename().string();
+      if (name.starts_with(".ckpt-") && name.ends_with(kUnfinished))
+        std::filesystem::remove(each.path(), ignored);
+    }
   }
 
   std::filesystem::path path_;
+  // What the next start may be given: what was told of last, before that what was gone on from.
+  std::filesystem::path needed_;
   std::future<Written> writing_;
 };
 
 // What all ranks go on from; nothing: there is nothing yet. Makes the folder. Throws PacelineError, on
 // every rank alike.
-inline std::optional<Found> go_on(Group& group, const Folder& folder) {
+inline std::optional<Found> go_on(Group& group, Folder& folder) {
   std::optional<Found> found;
   std::string trouble;
   try {

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -27,16 +28,17 @@ namespace paceline::detail {
 class ExactGradients final : public Gradients {
  public:
   // REQUIRES: as Gradients; the model outlives it.
-  ExactGradients(Module& model, Ranks& ranks)
-      : Gradients(model.parameters(), ranks), norms_(model) {
+  ExactGradients(Module& model, Ranks& ranks, std::shared_ptr<Backward> backward)
+      : Gradients(model.parameters(), ranks, std::move(backward)), norms_(model) {}
+
+  void meet() override {
+    size_ = 0;
     type_ = at::kFloat;
     for (const auto& each : parameters()) {
       size_ += each.numel();
       type_ = c10::promoteTypes(type_, each.scalar_type());
     }
   }
-
-  void meet() override {}
 
  private:
   void begin_batch() override { drop_pieces(); }
@@ -112,7 +114,7 @@ class ExactGradients final : public Gradients {
   }
 
   Norms norms_;
-  at::ScalarType type_;
+  at::ScalarType type_ = at::kFloat;
   std::int64_t size_ = 0;          // elements of all parameters
   std::vector<at::Tensor> parts_;  // of this rank's micro-batches
   std::vector<double> counts_;     // of those, where the program says them

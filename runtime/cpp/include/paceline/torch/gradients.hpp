@@ -8,6 +8,8 @@
 // Where the program says what its pieces count, that takes the place of their part, and the sum is
 // divided by what all pieces of all ranks count.
 //
+// A loss may reach several models. Their gradients are summed when its backward() has run, model after model.
+//
 // Where the group fails, and others go on together, the global batch is void: backward() ends as ever,
 // and parameters have no gradients.
 #pragma once
@@ -46,6 +48,30 @@ class WhenAccumulated final : public ::torch::autograd::FunctionPostHook {
   std::function<void()> function_;
 };
 
+class Gradients;
+
+// A backward() of the program, and the models that it may reach: those that it did are told when it has run,
+// in an order that is the same on every rank. A rank's own graph may come to them in another one.
+class Backward : public std::enable_shared_from_this<Backward> {
+ public:
+  // Every rank adds them in the same order.
+  void add(const std::shared_ptr<Gradients>& gradients) { models_.push_back(gradients); }
+  [[nodiscard]] bool may_reach_several() const { return models_.size() > 1; }
+  // It runs.
+  void reach() {
+    if (std::exchange(runs_, true)) return;
+    ::torch::autograd::Engine::get_default_engine().queue_callback([weak = weak_from_this()] {
+      if (const auto backward = weak.lock()) backward->end();
+    });
+  }
+
+ private:
+  void end();
+
+  std::vector<std::weak_ptr<Gradients>> models_;
+  bool runs_ = false;
+};
+
 // When backward() has run on what; how gradients are summed over pieces and ranks is a matter of what is
 // derived from it.
 class Gradients : public std::enable_shared_from_this<Gradients> {
@@ -54,28 +80,20 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
   Gradients(const Gradients&) = delete;
   Gradients& operator=(const Gradients&) = delete;
 
-  // From now on backward() tells it. Called once, by whoever made it.
-  void listen() {
-    for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      const auto accumulator = ::torch::autograd::impl::grad_accumulator(parameters_[i]);
-      accumulator->add_post_hook(std::make_unique<WhenAccumulated>([weak = weak_from_this(), i] {
-        if (const auto gradients = weak.lock()) gradients->accumulated(i);
-      }));
-      accumulators_.push_back(accumulator);  // kept, or the hooks on them are gone
-    }
-  }
-  // The ranks are others now; nothing is under way.
+  // The ranks are others now, or parameters() are; nothing is under way.
   virtual void meet() = 0;
 
   struct Piece {
     double weight;     // its part of the global batch; 0: it doesn't count
     bool first, last;  // of this rank's pieces of the global batch
   };
-  // backward() is about to run on this piece.
+  // backward() is about to run on this piece. What needs gradients by the first of them is trained from now
+  // on, whatever else was before.
   void begin(const Piece& piece) {
+    if (piece.first) listen();
     piece_ = piece;
     done_ = parameters_.empty();
-    void_ = false;
+    void_ = reached_ = false;
     count_.reset();
     if (piece.first) {
       summed_ = false;
@@ -90,8 +108,19 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
       throw PacelineError("job.weight() was called after backward(): call it before.");
     count_ = count;
   }
-  // backward() has run on it.
-  [[nodiscard]] bool done() const { return done_; }
+  // backward() has run on it, and has come to nothing that ranks would train each for itself. Throws
+  // PacelineError.
+  void expect_done() const {
+    if (!done_)
+      throw PacelineError(
+          "backward() did not reach the model's parameters for this batch: call it "
+          "once for each batch, before job.step().");
+    for (std::size_t i = 0; i < all_.size(); ++i)
+      if (!accumulators_[i] && all_[i].requires_grad() && all_[i].grad().defined())
+        throw PacelineError(
+            "Parameters were set to need gradients after the batch was handed out, so ranks would "
+            "train each its own: do it before the global batch, or after job.step().");
+  }
   // No piece is under way: gradients are of something else.
   void end() { piece_.reset(); }
   // Parameters have the gradients of the whole global batch.
@@ -106,16 +135,19 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
   }
 
  protected:
-  // REQUIRES: the model's parameters are the same, in the same order, on every rank, and stay where
+  // REQUIRES: `all` are a model's parameters, the same, in the same order, on every rank, and stay where
   // they are; `ranks` outlives it.
-  Gradients(const std::vector<at::Tensor>& parameters, Ranks& ranks) : ranks_(ranks) {
-    for (const auto& each : parameters)
-      if (each.requires_grad()) parameters_.push_back(each);
-  }
+  Gradients(std::vector<at::Tensor> all, Ranks& ranks, std::shared_ptr<Backward> backward)
+      : ranks_(ranks),
+        backward_(std::move(backward)),
+        all_(std::move(all)),
+        accumulators_(all_.size()),
+        place_(all_.size()) {}
 
   // Those that are trained.
   [[nodiscard]] const std::vector<at::Tensor>& parameters() const { return parameters_; }
   [[nodiscard]] Group& group() { return ranks_.group(); }
+  [[nodiscard]] const Backward& backward() const { return *backward_; }
   // REQUIRES: a piece is under way.
   [[nodiscard]] const Piece& piece() const { return *piece_; }
   // What it counts.
@@ -142,6 +174,29 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
   }
 
  private:
+  friend class Backward;
+
+  // From now on backward() tells it of all parameters that need gradients by now.
+  void listen() {
+    bool more = false;
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+      if (accumulators_[i] || !all_[i].requires_grad()) continue;
+      more = true;
+      accumulators_[i] = ::torch::autograd::impl::grad_accumulator(all_[i]);
+      accumulators_[i]->add_post_hook(
+          std::make_unique<WhenAccumulated>([weak = weak_from_this(), i] {
+            if (const auto gradients = weak.lock()) gradients->accumulated(gradients->place_[i]);
+          }));
+    }
+    if (!more) return;
+    parameters_.clear();
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+      place_[i] = parameters_.size();
+      if (accumulators_[i]) parameters_.push_back(all_[i]);
+    }
+    meet();
+  }
+
   void accumulated(std::size_t parameter) {
     if (!piece_ && !void_) return;
     if (done_ && !is_void())
@@ -151,17 +206,13 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
     if (parameters_[parameter].grad().is_sparse())
       throw PacelineError(
           "Sparse gradients can't travel between ranks: make the embedding with sparse(false).");
-    if (!queued_) {
-      queued_ = true;
-      ::torch::autograd::Engine::get_default_engine().queue_callback([weak = weak_from_this()] {
-        if (const auto gradients = weak.lock()) gradients->backward_over();
-      });
-    }
+    reached_ = true;
+    backward_->reach();
     if (!is_void() && piece_->last) complete(parameter);
   }
 
   void backward_over() {
-    queued_ = false;
+    if (!std::exchange(reached_, false)) return;
     done_ = true;
     try {
       if (!is_void()) finish_piece();
@@ -202,12 +253,21 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
   }
 
   Ranks& ranks_;
-  std::vector<at::Tensor> parameters_;
+  std::shared_ptr<Backward> backward_;
+  std::vector<at::Tensor> all_, parameters_;
+  // Of all; none of those that are not trained. Kept, or the hooks on them are gone.
   std::vector<std::shared_ptr<::torch::autograd::Node>> accumulators_;
+  std::vector<std::size_t> place_;  // of all: among parameters_
   std::optional<Piece> piece_;
   std::optional<double> count_;  // of the piece, where the program says it
   std::optional<double> whole_;  // of this rank's pieces so far
-  bool done_ = true, queued_ = false, summed_ = false, void_ = false;
+  bool done_ = true, reached_ = false, summed_ = false, void_ = false;
 };
+
+inline void Backward::end() {
+  runs_ = false;
+  for (const auto& each : models_)
+    if (const auto gradients = each.lock()) gradients->backward_over();
+}
 
 }  // namespace paceline::detail

@@ -17,6 +17,7 @@
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -34,6 +35,7 @@
 #include "paceline/torch/ending.hpp"
 #include "paceline/torch/error.hpp"
 #include "paceline/torch/exact.hpp"
+#include "paceline/torch/gradients.hpp"
 #include "paceline/torch/loading.hpp"
 #include "paceline/torch/model.hpp"
 #include "paceline/torch/ranks.hpp"
@@ -213,9 +215,10 @@ class Job {
 
   // Hands out the model: a file at `path` with its weights, as torch::load(model, path) reads them, in
   // place of the one before. Outside of batches. Returns the absolute path. Where it can't be written all
-  // ranks end.
+  // ranks end. Before it meets the others a newcomer writes nothing.
   template <class Model>
   std::string publish(Model& model, const std::filesystem::path& path = "model.pt") {
+    if (acts_.joins()) return std::filesystem::absolute(path).string();
     const auto module = detail::module_of(model);
     const auto file =
         together([&] { return write_model(*module, std::filesystem::absolute(path)); });
@@ -358,15 +361,30 @@ class Job {
           "same bits only on GPUs of one type, and with LibTorch's deterministic algorithms.");
     exact_ = asked.exact;
     micro_seed_ = asked.micro > 0 ? std::optional(asked.seed) : std::nullopt;
+    expect_no_other_parameters();
     for (auto& each : state_.models) {
       if (each.gradients) continue;
       if (asked.exact)
-        each.gradients = std::make_shared<detail::ExactGradients>(*each.module, ranks_);
+        each.gradients = std::make_shared<detail::ExactGradients>(*each.module, ranks_, backward_);
       else
         each.gradients =
-            std::make_shared<detail::BucketGradients>(each.module->parameters(), ranks_);
-      each.gradients->listen();
+            std::make_shared<detail::BucketGradients>(each.module->parameters(), ranks_, backward_);
+      backward_->add(each.gradients);
     }
+  }
+  // Of optimizers: each rank would train its own.
+  void expect_no_other_parameters() const {
+    std::set<const c10::TensorImpl*> known;
+    for (const auto& model : state_.models)
+      for (const auto& each : model.module->parameters()) known.insert(each.unsafeGetTensorImpl());
+    for (const auto* optimizer : optimizers_)
+      for (const auto& group : optimizer->param_groups())
+        for (const auto& each : group.params())
+          if (each.requires_grad() && !known.contains(each.unsafeGetTensorImpl()))
+            throw PacelineError(
+                "An optimizer trains a parameter (" + detail::shape_of(each) +
+                ") of no model that was given to job.distribute(), so ranks would "
+                "train each its own: register it in a module, and distribute that.");
   }
   [[nodiscard]] std::optional<detail::Chance> chance_of_samples(const BatchOptions& asked) const {
     if (asked.micro == 0) return std::nullopt;
@@ -409,11 +427,7 @@ class Job {
   }
 
   void end_piece(const detail::Piece& piece, const at::Tensor& loss) {
-    for (const auto& each : state_.models)
-      if (!each.gradients->done())
-        throw PacelineError(
-            "backward() did not reach the model's parameters for this batch: call it "
-            "once for each batch, before job.step().");
+    for (const auto& each : state_.models) each.gradients->expect_done();
     if (loss.defined() && piece.counts > 0) {
       const auto value = loss.item<double>(), count = static_cast<double>(piece.counts);
       loss_ += value * count;
@@ -923,6 +937,7 @@ class Job {
   detail::Ending ending_;
   at::Device device_;
   detail::Acts acts_;
+  std::shared_ptr<detail::Backward> backward_ = std::make_shared<detail::Backward>();
   std::vector<::torch::optim::Optimizer*> optimizers_;  // the first one's learning rate is told
   std::optional<bool> exact_;                           // how gradients are summed
   std::optional<std::uint64_t> micro_seed_;             // of micro-batches' chance

@@ -39,16 +39,17 @@ inline std::map<std::string, at::Tensor> tensors_of(const Module& module) {
   return tensors;
 }
 
+// "10x20 Float".
+inline std::string shape_of(const at::Tensor& tensor) {
+  std::string shape;
+  for (const auto size : tensor.sizes()) shape += (shape.empty() ? "" : "x") + std::to_string(size);
+  return (shape.empty() ? "scalar" : shape) + " " + c10::toString(tensor.scalar_type());
+}
 // A line for each tensor: "fc.weight (10x20 Float)".
 inline std::string description_of(const Module& module) {
   std::string text;
-  for (const auto& [name, tensor] : tensors_of(module)) {
-    std::string shape;
-    for (const auto size : tensor.sizes())
-      shape += (shape.empty() ? "" : "x") + std::to_string(size);
-    text += name + " (" + (shape.empty() ? "scalar" : shape) + " " +
-            c10::toString(tensor.scalar_type()) + ")\n";
-  }
+  for (const auto& [name, tensor] : tensors_of(module))
+    text += name + " (" + shape_of(tensor) + ")\n";
   return text;
 }
 

@@ -57,7 +57,7 @@ class Ranks {
   [[nodiscard]] std::uint64_t heard() { return attendant_.next(place_.generation + 1).generation; }
   // All agree on that generation, which this rank may not have heard of yet. Throws GroupError.
   void hear_of(std::uint64_t generation) {
-    if (attendant_.next(generation, kHeardWithin).what != PACELINE_UNHEARD) return;
+    if (hears_of(generation, kHeardWithin)) return;
     throw group_error(PACELINE_SYSTEM, place_.rank,
                       "Others of the gang go on as generation " + std::to_string(generation) +
                           ", of which rank " + std::to_string(place_.rank) + " heard nothing.");
@@ -112,12 +112,8 @@ class Ranks {
     const std::string why = error_->what();
     std::cerr << "paceline: " << why << (why.ends_with('.') ? "" : ".")
               << " Those that are left wait for the gang's next generation." << std::endl;
-    // In slices, so that time in which this process was stopped doesn't count.
-    for (std::chrono::milliseconds waited{0}; waited < timeout_; waited += kSlice) {
-      if (attendant_.next(place_.generation + 1, kSlice).what != PACELINE_UNHEARD) return;
-      if (attendant_.notice() != 0) break;
-    }
-    throw GroupError(*error_);
+    if (!hears_of(place_.generation + 1, timeout_, [this] { return attendant_.notice() != 0; }))
+      throw GroupError(*error_);
   }
 
   // This rank ends; the others are told why, wherever they wait for it.
@@ -157,6 +153,20 @@ class Ranks {
   };
 
   static constexpr std::chrono::milliseconds kHeardWithin{30'000}, kSlice{100};
+
+  // Whether it hears of that generation in time, and before `ends()`. In slices, so that time in which this
+  // process was stopped doesn't count.
+  template <class Ends>
+  bool hears_of(std::uint64_t generation, std::chrono::milliseconds within, Ends ends) {
+    for (std::chrono::milliseconds waited{0}; waited < within; waited += kSlice) {
+      if (attendant_.next(generation, kSlice).what != PACELINE_UNHEARD) return true;
+      if (ends()) return false;
+    }
+    return false;
+  }
+  bool hears_of(std::uint64_t generation, std::chrono::milliseconds within) {
+    return hears_of(generation, within, [] { return false; });
+  }
 
   static Place own_place() {
     const auto number = [](const char* name) { return std::atoi(variable(name).c_str()); };

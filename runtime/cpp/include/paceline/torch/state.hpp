@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "paceline/order.hpp"
@@ -25,25 +26,31 @@ struct Distributed {
   std::shared_ptr<Gradients> gradients;  // none until it is known of which kind
 };
 
-// Models compute as for an evaluation: in eval mode, without gradients.
+// Models compute as for an evaluation: in eval mode, without gradients. Then each of their modules is in its
+// own mode again.
 class Evaluating {
  public:
-  // REQUIRES: the models outlive it.
-  explicit Evaluating(const std::vector<Distributed>& models) : models_(models) {
+  explicit Evaluating(const std::vector<Distributed>& models) {
     for (const auto& each : models) {
-      trained_.push_back(each.module->is_training());
+      note(each.module);
+      for (const auto& inside : each.module->modules(/*include_self=*/false)) note(inside);
       each.module->eval();
     }
   }
   Evaluating(const Evaluating&) = delete;
   Evaluating& operator=(const Evaluating&) = delete;
   ~Evaluating() {
-    for (std::size_t i = 0; i < models_.size(); ++i) models_[i].module->train(trained_[i]);
+    // From the outside in: train() sets those inside, too.
+    for (const auto& [module, trained] : modes_)
+      if (module->is_training() != trained) module->train(trained);
   }
 
  private:
-  const std::vector<Distributed>& models_;
-  std::vector<bool> trained_;
+  void note(const std::shared_ptr<Module>& module) {
+    modes_.emplace_back(module, module->is_training());
+  }
+
+  std::vector<std::pair<std::shared_ptr<Module>, bool>> modes_;
   ::torch::NoGradGuard no_grad_;
 };
 
