@@ -15,7 +15,7 @@ struct BytesOfNode {
   std::string directory;  // the agent's
   std::string machine;    // NodeSpec::machine
   // Nothing of the job runs here any more, nor will: its directories go. Called from another thread.
-  std::function<void(JobId job)> over;
+  std::function<void(JobId job)> over = [](JobId) {};
   // Brings directories that travel here.
   std::shared_ptr<ShipFetcher> ships = {};
   // The way to the server now; called from several threads.

@@ -338,7 +338,7 @@ void FaultyHost::refuse(Worker& worker) {
   ledger_.refused(worker.claim.key);
   const bool of_the_job = agent::find_want(*want_)->of_the_job && rng_.chance(0.5);
   const auto step = of_the_job ? agent::StartStep::job : agent::StartStep::server;
-  end(worker, agent::blame(step, *want_), {}, 0, std::strerror(*want_));
+  end(worker, agent::blame(step, *want_), {}, 0, std::strerror(*want_), of_the_job);
 }
 
 // ---- generations in place ----
@@ -495,14 +495,14 @@ void FaultyHost::publish(Worker& worker) {
 }
 
 void FaultyHost::end(Worker& worker, Cause cause, std::optional<std::int32_t> exit_code,
-                     std::int32_t signal, std::string message) {
+                     std::int32_t signal, std::string message, bool alone) {
   ++worker.version;
   ports_.leave(worker.claim.key);
   if (worker.out_of_time && cause != Cause::node_lost) cause = Cause::timed_out;
   worker.ended = since_boot();
   worker.ended_in = boots_;
-  worker.claim.gone =
-      WorkerGone{worker.claim.key, cause, exit_code, signal, std::move(message), clock_.now()};
+  worker.claim.gone = WorkerGone{worker.claim.key,   cause,        exit_code, signal,
+                                 std::move(message), clock_.now(), alone};
   ledger_.ended(queue_.now(), *worker.claim.gone, worker.claim.noticed || worker.killed > 0);
   tell_ends();
 }

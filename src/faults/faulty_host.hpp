@@ -157,7 +157,7 @@ class FaultyHost final : public agent::Host {
   void save(Worker& worker);
   void publish(Worker& worker);
   void end(Worker& worker, Cause cause, std::optional<std::int32_t> exit_code, std::int32_t signal,
-           std::string message);
+           std::string message, bool alone = false);
   void warn(const Worker& worker);
   void tell(agent::Observation observation);
   [[nodiscard]] Duration since_boot() { return clock_.now() - clock_.boot()->at; }

@@ -215,8 +215,9 @@ void ShipFetcher::take_file(Fetch& fetch, const ShipPart& part, std::string_view
   if (!taken && taken.error().code != ErrorCode::conflict)
     return finish(part.job, fail(std::move(taken.error())));
   if (!taken && ++fetch.rounds >= kRoundsMax)
-    return finish(part.job, fail(ErrorCode::data, "The job's shipped files are other ones.",
-                                 "Submit the job again."));
+    return finish(part.job, fail(ErrorCode::unavailable,
+                                 "Too many jobs bring their shipped files to this node at once.",
+                                 "", Retry::may_help));
   if (taken && *taken) fetch.fresh.insert(part.sha256);
   fetch.again = !taken;
   if (!fetch.awaited.empty()) return;

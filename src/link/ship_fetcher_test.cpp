@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "files/temp_folder_testing.hpp"
 #include "trust/sha256.hpp"
@@ -167,6 +168,31 @@ TEST_F(ShipFetcherTest, WhatIsAskedForTwiceForAJobComesTwiceOneAfterTheOther) {
   EXPECT_EQ(came, 1);
   serve();
   EXPECT_EQ(came, 2);
+}
+
+TEST_F(ShipFetcherTest, JobsOfOneUserBringTheSameFilesAtATime) {
+  constexpr int kJobs = 4;
+  const std::string large(10 * kPieceBytesMax, 'l');
+  manifest_.files.push_back({"e.bin", 0644, large.size(), to_hex(sha256(large))});
+  served_[to_hex(sha256(large))] = large;
+  ASSERT_TRUE(tidy_manifest(manifest_));
+  text_ = to_text(manifest_);
+  ship_ = ship_name(text_);
+  served_[ship_] = text_;
+  std::vector<ShipFetcher::Fetched> outcomes;
+  for (std::uint32_t job = 1; job <= kJobs; ++job)
+    fetcher_.fetch({JobId{job}, 1000, ship_},
+                   [&](ShipFetcher::Fetched done) { outcomes.push_back(std::move(done)); });
+  fetcher_.look(now_);
+  std::vector<std::string> asked;  // before the first of them is answered
+  do {
+    asked.clear();
+    while (auto line = fetcher_.next()) asked.push_back(std::move(*line));
+    for (const auto& line : asked) answer(line);
+  } while (!asked.empty());
+  ASSERT_EQ(outcomes.size(), std::size_t{kJobs});
+  for (const auto& done : outcomes) EXPECT_TRUE(done) << done.error().message;
+  EXPECT_TRUE(has_all());
 }
 
 TEST_F(ShipFetcherTest, WhatTheServerLacksIsItsSentence) {

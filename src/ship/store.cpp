@@ -11,6 +11,7 @@
 #include <iterator>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/number.hpp"
@@ -26,7 +27,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kShips = "ships", kFiles = "files", kParts = "parts";
 // A file that was given away is its user's, whose lease on it keeps nobody waiting.
 constexpr int kReadFlags = O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC;
-constexpr int kPartFlags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC;
+constexpr int kPartFlags = O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC;
 
 tl::unexpected<Error> not_kept(std::string_view what, int reason) {
   return fail(ErrorCode::storage,
@@ -50,6 +51,12 @@ std::optional<std::uint64_t> size_of(const fs::path& path) {
   return static_cast<std::uint64_t>(info.st_size);
 }
 
+bool has_files(const fs::path& store, std::uint32_t uid, const Manifest& manifest) {
+  return std::ranges::all_of(manifest.files, [&](const ShipFile& file) {
+    return size_of(folder_of(store, uid, kFiles) / file.sha256) == file.bytes;
+  });
+}
+
 std::int64_t written_ns(const fs::path& path) {
   struct stat info {};
   if (::lstat(path.c_str(), &info) != 0) return 0;
@@ -63,6 +70,11 @@ std::vector<std::string> names_in(const fs::path& folder) {
        it.increment(error))
     names.push_back(it->path().filename().string());
   return names;
+}
+
+tl::unexpected<Error> changed_meanwhile() {
+  return fail(ErrorCode::invalid, "A file changed while it was shipped.",
+              "Submit again once nothing writes it, or name it in .pacelineignore.");
 }
 
 std::size_t entries_of(const Manifest& manifest) {
@@ -87,11 +99,33 @@ struct ShipStore::User {
   };
   std::map<std::string, Ship> ships;
   std::map<Sha256, File> files;
-  std::uint64_t bytes = 0;  // of what is there
+  std::uint64_t bytes = 0;     // of what is there
+  std::uint64_t promised = 0;  // of files that are not
   std::size_t entries = 0;
+
+  [[nodiscard]] std::uint64_t held() const { return bytes + promised; }
+  void set_there(File& file, bool there) {
+    if (std::exchange(file.there, there) == there) return;
+    (there ? bytes : promised) += file.bytes;
+    (there ? promised : bytes) -= file.bytes;
+  }
 };
 
+// Its file goes with it, unless it became whole and has another name by then.
 struct ShipStore::Part {
+  Part(fs::path at, UniqueFd to) : path(std::move(at)), fd(std::move(to)) {}
+  Part(const Part&) = delete;
+  Part& operator=(const Part&) = delete;
+  ~Part() { ::unlink(path.c_str()); }
+
+  // These bytes are in it from there on.
+  [[nodiscard]] bool holds(std::uint64_t from, std::string_view those) const {
+    std::string there(those.size(), '\0');
+    const auto got = ::pread(fd.get(), there.data(), there.size(), static_cast<off_t>(from));
+    return got == static_cast<ssize_t>(those.size()) && there == those;
+  }
+
+  fs::path path;
   UniqueFd fd;
   Sha256Sum sum;
   std::uint64_t bytes = 0;
@@ -132,11 +166,8 @@ void ShipStore::load(std::uint32_t uid) {
       fs::remove(folder(uid, kShips) / name, ignored);
     }
   }
-  for (auto& [digest, file] : mine.files) {
-    const auto size = size_of(folder(uid, kFiles) / to_hex(digest));
-    file.there = size == file.bytes;
-    if (file.there) mine.bytes += file.bytes;
-  }
+  for (auto& [digest, file] : mine.files)
+    mine.set_there(file, size_of(folder(uid, kFiles) / to_hex(digest)) == file.bytes);
   for (const auto& name : names_in(folder(uid, kFiles))) {
     const auto digest = sha256_from_hex(name);
     const auto known = digest ? mine.files.find(*digest) : mine.files.end();
@@ -155,10 +186,11 @@ void ShipStore::index(User& user, const std::string& name, const Manifest& manif
   for (const auto& file : manifest.files) {
     const auto digest = *sha256_from_hex(file.sha256);
     if (!digests.insert(digest).second) continue;
-    auto& kept = user.files[digest];
-    kept.bytes = file.bytes;
-    ++kept.ships;
     ship.files.push_back(digest);
+    auto& kept = user.files[digest];
+    if (kept.ships++ > 0) continue;
+    kept.bytes = file.bytes;
+    user.promised += file.bytes;
   }
   user.entries += ship.entries;
   user.bytes += ship.text_bytes;
@@ -193,27 +225,53 @@ Result<OfferedShip> ShipStore::offer(std::uint32_t uid, const Manifest& manifest
   const auto text = to_text(manifest);
   offered.name = ship_name(text);
   User& mine = user(uid);
-  std::uint64_t more = mine.ships.contains(offered.name) ? 0 : text.size();
+  for (const auto& file : manifest.files)
+    if (!agrees(uid, file)) return changed_meanwhile();
+  const bool fresh = !mine.ships.contains(offered.name);
+  index(mine, offered.name, manifest);
+  offered.missing = missing(uid, manifest);
+  auto kept = make_room(uid, offered.name);
+  if (kept && options_.room) {
+    std::uint64_t more = fresh ? text.size() : 0;
+    for (const auto& file : offered.missing) more += file.bytes;
+    if (more > 0) kept = options_.room(more);
+  }
+  if (kept) kept = keep_text(uid, offered.name, text);
+  if (!kept) {
+    if (fresh) drop(uid, offered.name);
+    return fail(std::move(kept.error()));
+  }
+  touch(uid, offered.name);
+  return offered;
+}
+
+// A digest has one length: that of a file which is there is proved, or the one told last holds.
+bool ShipStore::agrees(std::uint32_t uid, const ShipFile& file) {
+  User& mine = user(uid);
+  const auto found = mine.files.find(*sha256_from_hex(file.sha256));
+  if (found == mine.files.end() || found->second.bytes == file.bytes) return true;
+  auto& known = found->second;
+  mine.set_there(known, size_of(folder(uid, kFiles) / file.sha256) == known.bytes);
+  if (known.there) return false;
+  parts_.erase({uid, file.sha256});
+  mine.promised -= known.bytes;
+  known.bytes = file.bytes;
+  mine.promised += known.bytes;
+  return true;
+}
+
+// Somebody may have removed what was there.
+std::vector<ShipFile> ShipStore::missing(std::uint32_t uid, const Manifest& manifest) {
+  User& mine = user(uid);
+  std::vector<ShipFile> found;
   std::set<std::string_view> seen;
   for (const auto& file : manifest.files) {
     if (!seen.insert(file.sha256).second) continue;
-    if (size_of(folder(uid, kFiles) / file.sha256) == file.bytes) continue;
-    offered.missing.push_back(file);
-    more += file.bytes;
-    const auto known = mine.files.find(*sha256_from_hex(file.sha256));
-    if (known == mine.files.end() || !known->second.there) continue;
-    known->second.there = false;  // somebody removed it
-    mine.bytes -= known->second.bytes;
+    auto& known = mine.files.at(*sha256_from_hex(file.sha256));
+    mine.set_there(known, size_of(folder(uid, kFiles) / file.sha256) == known.bytes);
+    if (!known.there) found.push_back(file);
   }
-  const auto fresh = mine.ships.contains(offered.name) ? 0 : entries_of(manifest);
-  mine.entries += fresh;
-  auto room = make_room(uid, offered.name, more);
-  mine.entries -= fresh;
-  if (!room) return fail(std::move(room.error()));
-  if (auto kept = keep_text(uid, offered.name, text); !kept) return fail(std::move(kept.error()));
-  index(mine, offered.name, manifest);
-  touch(uid, offered.name);
-  return offered;
+  return found;
 }
 
 void ShipStore::forget(std::uint32_t uid, const std::string& name) {
@@ -228,15 +286,15 @@ void ShipStore::touch(std::uint32_t uid, const std::string& name) {
   if (const auto found = ships.find(name); found != ships.end()) found->second.turn = ++turn_;
 }
 
-// The user's own go first, then those of all.
-Result<void> ShipStore::make_room(std::uint32_t uid, const std::string& name, std::uint64_t more) {
+// For what is known of, of which that ship stays. The user's own go first, then those of all.
+Result<void> ShipStore::make_room(std::uint32_t uid, const std::string& name) {
   const auto within = [&] {
     const User& mine = *users_.at(uid);
-    return mine.bytes + more <= options_.bytes_per_user_max &&
-           mine.entries <= kShipEntriesPerUserMax &&
-           mine.ships.size() + (mine.ships.contains(name) ? 0 : 1) <= kShipsPerUserMax;
+    return mine.held() <= options_.bytes_per_user_max && mine.entries <= kShipEntriesPerUserMax &&
+           mine.ships.size() <= kShipsPerUserMax;
   };
-  while (!within() && drop_oldest(&uid, name)) {
+  const std::pair stays{uid, name};
+  while (!within() && drop_oldest(&uid, stays)) {
   }
   if (!within())
     return fail(
@@ -245,28 +303,30 @@ Result<void> ShipStore::make_room(std::uint32_t uid, const std::string& name, st
         "for another one.",
         "Submit it once some of them are over.", Retry::useless);
   const auto all = [&] {
-    std::uint64_t sum = more;
-    for (const auto& [each, user] : users_) sum += user->bytes;
+    std::uint64_t sum = 0;
+    for (const auto& [each, user] : users_) sum += user->held();
     return sum;
   };
-  while (all() > options_.bytes_max && drop_oldest(nullptr, name)) {
+  while (all() > options_.bytes_max && drop_oldest(nullptr, stays)) {
   }
   if (all() > options_.bytes_max)
     return fail(ErrorCode::unavailable,
                 "Jobs that are not over keep so many shipped directories that there is no room for "
                 "another one.",
                 "Submit it once some of them are over.", Retry::useless);
-  return options_.room && more > 0 ? options_.room(more) : Result<void>{};
+  return {};
 }
 
 // False: there is none that may go.
-bool ShipStore::drop_oldest(const std::uint32_t* of, const std::string& but) {
+bool ShipStore::drop_oldest(const std::uint32_t* of,
+                            const std::pair<std::uint32_t, std::string>& but) {
   std::optional<std::pair<std::uint32_t, std::string>> oldest;
   std::pair<std::uint64_t, std::int64_t> age{};
   for (const auto& [uid, user] : users_) {
     if (of != nullptr && uid != *of) continue;
     for (const auto& [name, ship] : user->ships) {
-      if (name == but || (options_.in_use && options_.in_use(uid, name))) continue;
+      if (std::tie(uid, name) == std::tie(but.first, but.second)) continue;
+      if (options_.in_use && options_.in_use(uid, name)) continue;
       const std::pair used{ship.turn, ship.written_ns};
       if (!oldest || used < age) {
         oldest.emplace(uid, name);
@@ -288,11 +348,29 @@ void ShipStore::drop(std::uint32_t uid, const std::string& name) {
   for (const auto& digest : ship.files) {
     const auto file = mine.files.find(digest);
     if (--file->second.ships > 0) continue;
-    if (file->second.there) mine.bytes -= file->second.bytes;
+    (file->second.there ? mine.bytes : mine.promised) -= file->second.bytes;
     remove_ship_file(options_.directory, uid, to_hex(digest));
     parts_.erase({uid, to_hex(digest)});
     mine.files.erase(file);
   }
+}
+
+// One that begins with the same bytes is gone on with.
+Result<void> ShipStore::begin_part(std::uint32_t uid, const std::string& digest,
+                                   std::string_view bytes) {
+  const auto key = std::pair(uid, digest);
+  if (const auto known = parts_.find(key); known != parts_.end()) {
+    if (known->second->holds(0, bytes.substr(0, known->second->bytes))) return {};
+    parts_.erase(known);
+  }
+  const auto first = parts_.lower_bound({uid, {}});
+  const auto last = parts_.lower_bound({uid + 1, {}});
+  if (std::distance(first, last) >= kShipUploadsMax) parts_.erase(first);
+  auto path = folder(uid, kParts) / digest;
+  UniqueFd fd(::open(path.c_str(), kPartFlags, 0600));
+  if (!fd) return not_kept("kept", errno);
+  parts_.emplace(key, std::make_unique<Part>(std::move(path), std::move(fd)));
+  return {};
 }
 
 Result<bool> ShipStore::take(std::uint32_t uid, const ShipPiece& piece, std::string_view bytes) {
@@ -306,21 +384,16 @@ Result<bool> ShipStore::take(std::uint32_t uid, const ShipPiece& piece, std::str
   if (file == mine.files.end()) return out_of_step();
   if (file->second.there) return false;
   const auto key = std::pair(uid, piece.sha256);
-  if (piece.from == 0) {
-    parts_.erase(key);
-    const auto first = parts_.lower_bound({uid, {}});
-    const auto last = parts_.lower_bound({uid + 1, {}});
-    if (std::distance(first, last) >= kShipUploadsMax) parts_.erase(first);
-    const auto path = folder(uid, kParts) / piece.sha256;
-    UniqueFd fd(::open(path.c_str(), kPartFlags, 0600));
-    if (!fd) return not_kept("kept", errno);
-    parts_.emplace(key, std::make_unique<Part>(Part{std::move(fd), {}, 0}));
-  }
+  if (piece.from + bytes.size() > file->second.bytes) return out_of_step();
+  if (piece.from == 0)
+    if (auto begun = begin_part(uid, piece.sha256, bytes); !begun) return fail(begun.error());
   const auto found = parts_.find(key);
-  if (found == parts_.end() || found->second->bytes != piece.from ||
-      piece.from + bytes.size() > file->second.bytes)
-    return out_of_step();
+  if (found == parts_.end() || found->second->bytes < piece.from) return out_of_step();
   Part& part = *found->second;
+  // What somebody else who sends the same file brought counts.
+  const auto known = bytes.substr(0, part.bytes - piece.from);
+  if (!part.holds(piece.from, known)) return out_of_step();
+  bytes.remove_prefix(known.size());
   if (!write_all(part.fd.get(), bytes)) {
     const int reason = errno;
     parts_.erase(found);
@@ -332,19 +405,13 @@ Result<bool> ShipStore::take(std::uint32_t uid, const ShipPiece& piece, std::str
   auto finished = finish(uid, piece.sha256, part);
   parts_.erase(found);
   if (!finished) return fail(std::move(finished.error()));
-  file->second.there = true;
-  mine.bytes += file->second.bytes;
+  mine.set_there(file->second, true);
   return true;
 }
 
 Result<void> ShipStore::finish(std::uint32_t uid, const std::string& digest, Part& part) {
-  const auto aside = folder(uid, kParts) / digest;
-  if (to_hex(part.sum.finish()) != digest) {
-    ::unlink(aside.c_str());
-    return fail(ErrorCode::invalid, "A file changed while it was shipped.",
-                "Submit again once nothing writes it, or name it in .pacelineignore.");
-  }
-  if (::rename(aside.c_str(), (folder(uid, kFiles) / digest).c_str()) != 0)
+  if (to_hex(part.sum.finish()) != digest) return changed_meanwhile();
+  if (::rename(part.path.c_str(), (folder(uid, kFiles) / digest).c_str()) != 0)
     return not_kept("kept", errno);
   return {};
 }
@@ -355,9 +422,7 @@ bool ShipStore::has(std::uint32_t uid, const std::string& name) {
 }
 
 bool ShipStore::has(std::uint32_t uid, const Manifest& manifest) const {
-  return std::ranges::all_of(manifest.files, [&](const ShipFile& file) {
-    return size_of(folder(uid, kFiles) / file.sha256) == file.bytes;
-  });
+  return has_files(options_.directory, uid, manifest);
 }
 
 Result<Manifest> ShipStore::manifest(std::uint32_t uid, const std::string& name) {
@@ -415,6 +480,13 @@ Result<Manifest> read_ship(const fs::path& store, std::uint32_t uid, const std::
   if (ship_name(text->bytes) != name)
     return fail(ErrorCode::data, "The list of a ship's files is damaged.", "Submit the job again.");
   return read_manifest(text->bytes);
+}
+
+bool is_ship_lost(const fs::path& store, std::uint32_t uid, const std::string& name) {
+  if (!sha256_library()) return false;
+  const auto manifest = read_ship(store, uid, name);
+  if (manifest) return !has_files(store, uid, *manifest);
+  return manifest.error().code == ErrorCode::not_found || manifest.error().code == ErrorCode::data;
 }
 
 fs::path ship_file_path(const fs::path& store, std::uint32_t uid, const std::string& digest) {

@@ -12,7 +12,8 @@
 //
 // Folders are 0700 and files 0600, whole or not there. Nothing waits for the disk: what a loss of power
 // damages is found by its digest when it is read. Beyond the bounds the ships used longest ago go, but none
-// that is in use. One thread calls it; files are read by anybody who has the right (read_ship_file).
+// that is in use; what was offered counts from then on, whether it has come or not. One thread calls it;
+// files are read by anybody who has the right (read_ship_file).
 #pragma once
 
 #include <cstddef>
@@ -23,6 +24,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
@@ -64,11 +66,13 @@ class ShipStore {
   ~ShipStore();
 
   // Keeps the manifest, and makes room for what is missing of it. REQUIRES: it is tidied. Errors:
-  // too_large: its files have more than `bytes_max` together, or than a user may have; unavailable: the user's ships that are in use leave no room; storage.
+  // too_large: its files have more than `bytes_max` together, or than a user may have; unavailable: the
+  // user's ships that are in use leave no room; invalid: a file that is there has another length; storage.
   Result<OfferedShip> offer(std::uint32_t uid, const Manifest& manifest,
                             std::uint64_t bytes_max = kManifestSumMax);
-  // Takes the next bytes of a missing file; from 0 it begins anew. Errors: conflict: nobody asked for it, or
-  // it doesn't go on there: offer the manifest again; invalid: the bytes are not those of the digest; storage.
+  // Takes the next bytes of a missing file. Several may send one file at a time: what is there of it counts,
+  // and only other bytes from 0 begin it anew. Errors: conflict: nobody asked for it, or it doesn't go on
+  // there: offer the manifest again; invalid: the bytes are not those of the digest; storage.
   // True: by them the file became whole, and is as its digest says.
   Result<bool> take(std::uint32_t uid, const ShipPiece& piece, std::string_view bytes);
   // The manifest is there, and all of its files.
@@ -93,10 +97,13 @@ class ShipStore {
   void load(std::uint32_t uid);
   User& user(std::uint32_t uid);
   Result<void> keep_text(std::uint32_t uid, const std::string& name, const std::string& text) const;
-  Result<void> make_room(std::uint32_t uid, const std::string& name, std::uint64_t more);
-  bool drop_oldest(const std::uint32_t* of, const std::string& but);
+  bool agrees(std::uint32_t uid, const ShipFile& file);
+  std::vector<ShipFile> missing(std::uint32_t uid, const Manifest& manifest);
+  Result<void> make_room(std::uint32_t uid, const std::string& name);
+  bool drop_oldest(const std::uint32_t* of, const std::pair<std::uint32_t, std::string>& but);
   void drop(std::uint32_t uid, const std::string& name);
   void index(User& user, const std::string& name, const Manifest& manifest);
+  Result<void> begin_part(std::uint32_t uid, const std::string& digest, std::string_view bytes);
   Result<void> finish(std::uint32_t uid, const std::string& digest, Part& part);
   [[nodiscard]] std::filesystem::path folder(std::uint32_t uid, std::string_view kind) const;
 
@@ -126,6 +133,9 @@ Result<UniqueFd> open_ship_file(const std::filesystem::path& store, std::uint32_
 // The manifest, whole and checked against its name. Errors: not_found; data.
 Result<Manifest> read_ship(const std::filesystem::path& store, std::uint32_t uid,
                            const std::string& name);
+// The manifest isn't there whole, or a file of it isn't there. What can't be read now may be there.
+[[nodiscard]] bool is_ship_lost(const std::filesystem::path& store, std::uint32_t uid,
+                                const std::string& name);
 // A file whose bytes are not those of its digest: it will be missing from now on.
 void remove_ship_file(const std::filesystem::path& store, std::uint32_t uid,
                       const std::string& digest);

@@ -123,6 +123,33 @@ TEST_F(ShipStoreTest, TakesOnlyWhatWasAskedForAndIsWhatItSaysToBe) {
   EXPECT_TRUE(store.has(kAnn, ship_name(to_text(manifest_of({{"a.py", "one"}})))));
 }
 
+TEST_F(ShipStoreTest, SeveralSendOneFileAtATime) {
+  ShipStore store(options());
+  const std::string text = "0123456789";
+  const auto digest = to_hex(sha256(text));
+  ASSERT_TRUE(store.offer(kAnn, manifest_of({{"a.py", text}})));
+  const auto take = [&](std::uint64_t from, std::uint32_t bytes) {
+    return store.take(kAnn, {digest, from, bytes}, std::string_view(text).substr(from, bytes));
+  };
+  EXPECT_EQ(take(0, 4), false);
+  EXPECT_EQ(take(4, 2), false);
+  EXPECT_EQ(take(0, 4), false) << "another one begins";
+  EXPECT_EQ(take(6, 2), false);
+  EXPECT_EQ(take(4, 5), false) << "and is further now";
+  EXPECT_EQ(take(8, 2), true);
+  EXPECT_EQ(take(9, 1), false) << "it is there";
+}
+
+TEST_F(ShipStoreTest, OtherBytesFromTheBeginningBeginAnew) {
+  ShipStore store(options());
+  const auto digest = to_hex(sha256("right"));
+  ASSERT_TRUE(store.offer(kAnn, manifest_of({{"a.py", "right"}})));
+  EXPECT_EQ(store.take(kAnn, {digest, 0, 3}, "wro"), false);
+  EXPECT_EQ(store.take(kAnn, {digest, 0, 2}, "ri"), false);
+  EXPECT_EQ(store.take(kAnn, {digest, 1, 2}, "on").error().code, ErrorCode::conflict);
+  EXPECT_EQ(store.take(kAnn, {digest, 2, 3}, "ght"), true);
+}
+
 TEST_F(ShipStoreTest, BeyondItsBoundTheOldestGoThatNoJobNames) {
   auto bounded = options();
   bounded.bytes_per_user_max = 2'500;
@@ -185,6 +212,118 @@ TEST_F(ShipStoreTest, OfFilesThatAreNotWholeAUserHasFew) {
   std::ptrdiff_t ended = 0;
   for (const auto& [path, text] : files) ended += end(text) ? 1 : 0;
   EXPECT_EQ(ended, kShipUploadsMax);
+}
+
+TEST_F(ShipStoreTest, IsLostOnceAnythingOfItIs) {
+  ShipStore store(options());
+  const auto lost = [&](const std::string& name) {
+    return is_ship_lost(options().directory, kAnn, name);
+  };
+  const auto whole = ship(store, kAnn, {{"a.py", "one"}, {"b.py", "two"}});
+  EXPECT_FALSE(lost(whole));
+  EXPECT_TRUE(is_ship_lost(options().directory, kBob, whole)) << "it is another user's";
+  std::filesystem::remove(file(kAnn, "two"));
+  EXPECT_TRUE(lost(whole));
+  const auto other = ship(store, kAnn, {{"a.py", "one"}});
+  std::ofstream(options().directory / std::to_string(kAnn) / "ships" / other) << "damaged";
+  EXPECT_TRUE(lost(other));
+  std::filesystem::remove_all(options().directory);
+  EXPECT_TRUE(lost(whole));
+}
+
+// Of those that were begun, and of no others, there is something on the disk.
+TEST_F(ShipStoreTest, WhatIsNotWholeGoesWithItsShipOrItsPlace) {
+  auto bounded = options();
+  bounded.bytes_per_user_max = 40'000;
+  ShipStore store(bounded);
+  const auto parts = [&] {
+    std::size_t count = 0;
+    for (const auto& each : std::filesystem::directory_iterator(folder_.path() / "ships" /
+                                                                std::to_string(kAnn) / "parts"))
+      count += each.is_regular_file() ? 1U : 0U;
+    return count;
+  };
+  for (int i = 0; i < 40; ++i) {
+    const std::string text(10'000, static_cast<char>('0' + i));
+    ASSERT_TRUE(store.offer(kAnn, manifest_of({{"a", text}})));
+    EXPECT_TRUE(store.take(kAnn, {to_hex(sha256(text)), 0, 9'999}, text.substr(0, 9'999)));
+    EXPECT_LE(parts(), 3U);
+  }
+  std::map<std::string, std::string> files;
+  for (std::ptrdiff_t i = 0; i < 2 * kShipUploadsMax; ++i)
+    files.emplace(fmt::format("f{}", i), fmt::format("text {}", i));
+  ASSERT_TRUE(store.offer(kAnn, manifest_of(files)));
+  for (const auto& [path, text] : files)
+    EXPECT_TRUE(store.take(kAnn, {to_hex(sha256(text)), 0, 2}, "te"));
+  EXPECT_LE(parts(), static_cast<std::size_t>(kShipUploadsMax));
+}
+
+TEST_F(ShipStoreTest, WhatWasOfferedCountsBeforeItCame) {
+  auto bounded = options();
+  bounded.bytes_per_user_max = 2'500;
+  ShipStore store(bounded);
+  std::vector<std::string> texts;
+  for (char c = 'a'; c < 'k'; ++c) {
+    texts.emplace_back(600, c);
+    ASSERT_TRUE(store.offer(kAnn, manifest_of({{"x", texts.back()}})));
+  }
+  std::size_t taken = 0;
+  for (const auto& text : texts) taken += put(store, kAnn, text) ? 1U : 0U;
+  EXPECT_EQ(taken, 3U) << "of the newest";
+  EXPECT_LE(store.bytes(kAnn), 2'500U);
+  bounded.bytes_per_user_max = 10'000;
+  bounded.bytes_max = 2'500;
+  bounded.directory = folder_.path() / "others";
+  ShipStore all(bounded);
+  for (std::uint32_t uid = 1; uid <= 10; ++uid)
+    ASSERT_TRUE(all.offer(uid, manifest_of({{"x", texts[0]}})));
+  taken = 0;
+  for (std::uint32_t uid = 1; uid <= 10; ++uid) taken += put(all, uid, texts[0]) ? 1U : 0U;
+  EXPECT_EQ(taken, 3U);
+}
+
+TEST_F(ShipStoreTest, WhatIsOnItsWayAndInUseIsNotPushedOut) {
+  auto bounded = options();
+  bounded.bytes_per_user_max = 1'500;
+  ShipStore store(bounded);
+  const std::string one(900, 'a'), two(900, 'b');
+  in_use_ = {ship_name(to_text(manifest_of({{"x", one}})))};
+  ASSERT_TRUE(store.offer(kAnn, manifest_of({{"x", one}})));
+  EXPECT_EQ(store.offer(kAnn, manifest_of({{"x", two}})).error().code, ErrorCode::unavailable);
+  EXPECT_TRUE(put(store, kAnn, one));
+  EXPECT_EQ(put(store, kAnn, two).error().code, ErrorCode::conflict) << "it was refused";
+  in_use_.clear();
+  EXPECT_TRUE(store.offer(kAnn, manifest_of({{"x", two}})));
+  EXPECT_TRUE(put(store, kAnn, two));
+}
+
+// Whose files are asked for again, where the ship that held them went for it.
+TEST_F(ShipStoreTest, AnOfferKeepsTheFilesThatItShares) {
+  auto bounded = options();
+  bounded.bytes_per_user_max = 2'500;
+  ShipStore store(bounded);
+  const std::string common(700, 'c');
+  ship(store, kAnn, {{"common", common}, {"a", std::string(700, 'a')}});
+  const auto offered =
+      store.offer(kAnn, manifest_of({{"common", common}, {"b", std::string(700, 'b')}}));
+  ASSERT_TRUE(offered);
+  EXPECT_THAT(offered->missing, SizeIs(1));
+  EXPECT_TRUE(put(store, kAnn, std::string(700, 'b')));
+  EXPECT_TRUE(store.has(kAnn, offered->name));
+  EXPECT_FALSE(std::filesystem::exists(file(kAnn, std::string(700, 'a'))));
+}
+
+TEST_F(ShipStoreTest, ADigestHasOneLength) {
+  ShipStore store(options());
+  const std::string text(600, 'a');
+  auto lie = manifest_of({{"x", text}});
+  lie.files[0].bytes = 1;
+  ASSERT_TRUE(store.offer(kAnn, lie)) << "nobody knows better";
+  const auto name = ship(store, kAnn, {{"x", text}});
+  const auto bytes = store.bytes(kAnn);
+  EXPECT_EQ(store.offer(kAnn, lie).error().code, ErrorCode::invalid);
+  EXPECT_EQ(store.bytes(kAnn), bytes);
+  EXPECT_TRUE(store.has(kAnn, name));
 }
 
 TEST_F(ShipStoreTest, WithoutRoomOnTheDiskNothingIsTaken) {

@@ -311,11 +311,11 @@ inline void randomize(Rng& rng, RefusedStart& value) {
 }
 inline void randomize(Rng& rng, Job& value) {
   auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab, ac,
-         ad, ae, af, ag, ah, ai, aj, ak, al, am, an, ao, ap, aq, ar, as, at, au, av, aw, ax] =
+         ad, ae, af, ag, ah, ai, aj, ak, al, am, an, ao, ap, aq, ar, as, at, au, av, aw, ax, ay] =
       value;
   randomize_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q);
   randomize_all(rng, r, s, t, u, v, w, x, y, z, aa, ab, ac, ad, ae, af, ag);
-  randomize_all(rng, ah, ai, aj, ak, al, am, an, ao, ap, aq, ar, as, at, au, av, aw, ax);
+  randomize_all(rng, ah, ai, aj, ak, al, am, an, ao, ap, aq, ar, as, at, au, av, aw, ax, ay);
 }
 inline void randomize(Rng& rng, Mean& value) {
   auto& [mean, count, seq] = value;

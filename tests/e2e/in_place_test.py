@@ -124,6 +124,20 @@ class InPlaceTest(unittest.TestCase):
         for one, other in zip(self.weights(job), self.weights(fixed), strict=True):
             self.assertAlmostEqual(one, other, delta=1e-3 * self.longer)
 
+    def test_a_newcomer_finds_what_the_setup_of_those_before_it_made(self):
+        file = self.box.directory.with_suffix(".yaml")
+        self.addCleanup(file.unlink)
+        run = [self.python, str(self.script), str(15 * self.longer), str(self.hurry)]
+        file.write_text(json.dumps({"setup": "echo SET UP", "run": run, "resources": {"slots": "1..2"}}))
+        job = self.box.submit("-f", str(file))
+        self.until(job, lambda: "SAW" in self.logs(job), "does not train")
+        self.box.resize(job, 1)
+        first = self.pids(job)
+        self.box.resize(job, 2)
+        self.assertEqual(self.pids(job)[:1], first)
+        self.completed(job)
+        self.assertEqual(self.logs(job).count("SET UP"), 1)
+
     def test_the_others_go_on_where_one_dies(self):
         job = self.start("2..3", 13, "--retry", "0")
         self.box.wait_workers(job, 3)

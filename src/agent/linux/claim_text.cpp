@@ -109,9 +109,9 @@ void describe(Fields& fields, FieldsOf<Fields, WorkerOrder>& order, ClaimFormat 
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, WorkerEnding>& ending) {
-  auto& [cause, exit_code, signal, at_us, message] = ending;
+  auto& [cause, exit_code, signal, at_us, message, alone] = ending;
   fields("cause", cause)("exit_code", exit_code)("signal", signal)("at_us", at_us);
-  fields("message", message);
+  fields.unless(false, "alone", alone)("message", message);
 }
 
 // ---- the texts ----

@@ -79,6 +79,7 @@ struct WorkerEnding {
   std::int32_t signal = 0;
   std::int64_t at_us = 0;  // since the boot, awake
   std::string message;
+  bool alone = false;  // refused over the job's own things: others start here
 };
 
 std::string claim_name(const ProcessKey& key);  // "7.2.0"

@@ -9,20 +9,22 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cerrno>
 #include <cstdlib>
 
 #include "agent/linux/files.hpp"
+#include "agent/linux/memory_files.hpp"
+#include "agent/linux/process.hpp"
 
 namespace paceline::agent {
 namespace {
 
-constexpr std::size_t kHolderEnvironMax = 2 << 20;
 constexpr std::size_t kCommandMax = 60;
 constexpr std::string_view kMarker = "PACELINE_WORKER=";
 
-std::string user_of(pid_t pid) {
+std::string user_of(const std::string& process) {
   struct stat info {};
-  if (::stat(fmt::format("/proc/{}", pid).c_str(), &info) != 0) return "unknown user";
+  if (::stat(process.c_str(), &info) != 0) return "unknown user";
   passwd account{};
   passwd* found = nullptr;
   std::array<char, 16384> buffer{};
@@ -30,22 +32,20 @@ std::string user_of(pid_t pid) {
   return found == nullptr ? fmt::format("user {}", info.st_uid) : std::string(found->pw_name);
 }
 
-std::string command_of(pid_t pid) {
-  std::string text = read_file(fmt::format("/proc/{}/cmdline", pid), 4096).value_or("");
+// From the words of /proc/PID/cmdline.
+std::string command_of(std::string text) {
   while (!text.empty() && text.back() == '\0') text.pop_back();
   std::replace(text.begin(), text.end(), '\0', ' ');
   if (text.size() > kCommandMax) text = text.substr(0, kCommandMax) + "…";
   return text;
 }
 
-// True if the process belongs to a worker whose claim lies in `directory`.
-bool is_worker_of(pid_t pid, const std::string& directory) {
-  const auto environ = read_file(fmt::format("/proc/{}/environ", pid), kHolderEnvironMax);
-  if (!environ) return false;
+// True if a process with that environment belongs to a worker whose claim lies in `directory`.
+bool is_worker_of(std::string_view environ, const std::string& directory) {
   std::size_t at =
-      environ->starts_with(kMarker) ? 0 : environ->find(std::string(1, '\0').append(kMarker));
-  if (at == std::string::npos) return false;
-  const std::string_view entry = std::string_view(*environ).substr(at == 0 ? 0 : at + 1);
+      environ.starts_with(kMarker) ? 0 : environ.find(std::string(1, '\0').append(kMarker));
+  if (at == std::string_view::npos) return false;
+  const std::string_view entry = environ.substr(at == 0 ? 0 : at + 1);
   return entry.substr(0, entry.find('\0')).find("@" + directory + "/") != std::string_view::npos;
 }
 
@@ -86,8 +86,10 @@ std::uint32_t usable_cores() {
 
 Devices::Devices(std::string workers_directory, std::optional<std::uint32_t> cpu_slots,
                  DeviceLocks locks, const std::string& pci_directory,
-                 const std::optional<std::string>& lent_gpus)
-    : workers_directory_(std::move(workers_directory)), locks_(std::move(locks)) {
+                 const std::optional<std::string>& lent_gpus, std::string proc)
+    : workers_directory_(std::move(workers_directory)),
+      locks_(std::move(locks)),
+      proc_(std::move(proc)) {
   if (!cpu_slots || lent_gpus) nvml_ = Nvml::load();
   if (nvml_) devices_ = nvml_->devices();
   if (lent_gpus)
@@ -102,16 +104,43 @@ bool Devices::machine_has_gpus() const {
   return !devices_.empty() || ::access("/dev/nvidiactl", F_OK) == 0;
 }
 
-std::string Devices::foreign_note(const GpuDevice& device) const {
-  if (const auto holder = locks_.holder(device.uuid))
-    return fmt::format("in use by another Paceline server ({})", *holder);
+// Each process is asked once: one that doesn't answer is somebody's who uses the device.
+const Devices::Holder& Devices::holder(pid_t pid) {
+  const std::string place = fmt::format("{}/{}", proc_, pid);
+  const auto stat = parse_stat(read_file(place + "/stat").value_or(""));
+  const std::uint64_t start_time = stat ? stat->start_time : 0;
+  const auto known = holders_.find(pid);
+  if (known != holders_.end() && known->second.start_time == start_time) return known->second;
+  Holder& holder = holders_[pid];
+  holder = {start_time, false, user_of(place), {}};
+  const auto take = [&](std::size_t i, const MemoryFile& file) {
+    if (i == 0)
+      holder.is_worker = is_worker_of(file.text, workers_directory_);
+    else
+      holder.command = file.error == ETIMEDOUT ? "(it doesn't answer)" : command_of(file.text);
+  };
+  if (stat) static_cast<void>(read_memory_files({place + "/environ", place + "/cmdline"}, take));
+  return holder;
+}
+
+std::string Devices::foreign_note(const GpuDevice& device) {
+  if (const auto other = locks_.holder(device.uuid))
+    return fmt::format("in use by another Paceline server ({})", *other);
   for (const pid_t pid : device.processes)
-    if (!is_worker_of(pid, workers_directory_))
-      return fmt::format("in use by process {} of {}: {}", pid, user_of(pid), command_of(pid));
+    if (const Holder& found = holder(pid); !found.is_worker)
+      return fmt::format("in use by process {} of {}: {}", pid, found.user, found.command);
   return {};
 }
 
-SlotSpec Devices::describe(std::uint32_t slot, const GpuDevice& now, bool leased) const {
+void Devices::forget_holders(const std::vector<GpuDevice>& now) {
+  std::erase_if(holders_, [&](const auto& each) {
+    return std::ranges::none_of(now, [&](const GpuDevice& device) {
+      return std::ranges::find(device.processes, each.first) != device.processes.end();
+    });
+  });
+}
+
+SlotSpec Devices::describe(std::uint32_t slot, const GpuDevice& now, bool leased) {
   SlotSpec spec{now.kind, now.model, now.uuid, now.memory_bytes, true, {}};
   spec.island = islands_[slot];
   spec.numa = numa_[slot];
@@ -125,6 +154,7 @@ std::vector<SlotSpec> Devices::look(const std::set<std::uint32_t>& leased) {
   if (devices_.empty()) return std::vector<SlotSpec>(cpu_slots_, cpu_slot());
   const std::vector<GpuDevice> now = nvml_->devices();
   faults_.take(now, nvml_->take_xids());
+  forget_holders(now);
   std::vector<SlotSpec> slots;
   for (std::uint32_t i = 0; i < devices_.size(); ++i) {
     const auto same = std::find_if(now.begin(), now.end(), [&](const GpuDevice& device) {

@@ -2,7 +2,10 @@
 // another Paceline server or a foreign process uses, or that is out of order, is shown, but not usable.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -34,10 +37,10 @@ class Devices {
   // `workers_directory` is where this server's claims lie: processes whose marker names it are
   // ours. `cpu_slots`: so many CPU slots and no devices. `pci_directory` says of each device which
   // NUMA domain it is in. `lent_gpus`, as CUDA_VISIBLE_DEVICES says it: these devices and no others, and
-  // the CPU slots only where the driver knows none of them.
+  // the CPU slots only where the driver knows none of them. `proc` shows the processes.
   Devices(std::string workers_directory, std::optional<std::uint32_t> cpu_slots, DeviceLocks locks,
           const std::string& pci_directory = std::string(kPciDirectory),
-          const std::optional<std::string>& lent_gpus = {});
+          const std::optional<std::string>& lent_gpus = {}, std::string proc = "/proc");
 
   // Asks anew. Slots in `leased` are our own workers' and stay usable, unless they are out of order.
   // The number and order of slots never change.
@@ -56,11 +59,21 @@ class Devices {
 
  private:
   [[nodiscard]] Result<void> check(const std::vector<std::uint32_t>& slots) const;
-  [[nodiscard]] SlotSpec describe(std::uint32_t slot, const GpuDevice& now, bool leased) const;
-  [[nodiscard]] std::string foreign_note(const GpuDevice& device) const;
+  [[nodiscard]] SlotSpec describe(std::uint32_t slot, const GpuDevice& now, bool leased);
+  // A process that computes on a device.
+  struct Holder {
+    std::uint64_t start_time = 0;
+    bool is_worker = false;  // of this server
+    std::string user, command;
+  };
+  const Holder& holder(pid_t pid);
+  [[nodiscard]] std::string foreign_note(const GpuDevice& device);
+  void forget_holders(const std::vector<GpuDevice>& now);
 
   std::string workers_directory_;
   DeviceLocks locks_;
+  std::string proc_;
+  std::map<pid_t, Holder> holders_;
   std::unique_ptr<Nvml> nvml_;
   std::vector<GpuDevice> devices_;            // as found at the start: a slot is an index into it
   std::vector<std::int32_t> islands_, numa_;  // of each of them

@@ -7,12 +7,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
 
 #include "agent/linux/files.hpp"
+#include "agent/linux/memory_files.hpp"
 #include "agent/linux/testing.hpp"
 
 namespace paceline::agent {
@@ -22,6 +24,7 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
 using ::testing::StartsWith;
 
 // A management library that reads its GPUs from the file $FAKE_GPUS: per line a bus id, "gpu" or
@@ -244,6 +247,22 @@ TEST_F(DevicesTest, AForeignProcessMakesASlotUnusable) {
 
   EXPECT_TRUE(slots[1].usable);
   EXPECT_TRUE(devices.look({0})[0].usable);
+}
+
+TEST_F(DevicesTest, AProcessThatDoesNotAnswerIsForeignAndAskedOnce) {
+  ASSERT_TRUE(make_directories(directory_ / "proc/7", 0700));
+  write("proc/7/stat", "7 (python3) S 1 1 1 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 98 1\n");
+  for (const char* name : {"proc/7/environ", "proc/7/cmdline"})
+    ASSERT_EQ(::mkfifo((directory_ / name).c_str(), 0600), 0);
+  gpus("0000:10:00.0 gpu GPU-a 7\n0000:20:00.0 gpu GPU-b\n");
+  Devices devices(directory_ / "agent/workers", {}, locks("/srv/a"), std::string(kPciDirectory), {},
+                  directory_ / "proc");
+  const auto slots = devices.look({});
+  EXPECT_THAT(slots[0].note, MatchesRegex("in use by process 7 of .+: \\(it doesn't answer\\)"));
+  EXPECT_TRUE(slots[1].usable);
+  const auto began = std::chrono::steady_clock::now();
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(devices.look({}), slots);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 100 * kMemoryPatience / 2);
 }
 
 TEST_F(DevicesTest, AVanishedDeviceKeepsItsPlace) {

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 
@@ -178,6 +179,26 @@ TEST_F(HostTest, SaysWhyAProgramCannotStart) {
   EXPECT_THAT(host.gone(key(3)).message,
               HasSubstr("may not be executed; make it executable with chmod +x"));
   EXPECT_TRUE(host.seen<WorkerRuns>().empty());
+}
+
+// What a program of the job's own brings execve() to say is no want of this machine's for other jobs.
+TEST_F(HostTest, AProgramWithABrokenInterpreterIsRefusedAlone) {
+  const std::string program = directory_ / "program", interpreter = directory_ / "e";
+  std::string bytes = contents("/bin/sh");
+  const std::string usual = "/lib64/ld-linux-x86-64.so.2";
+  const std::size_t at = bytes.find(usual);
+  if (at == std::string::npos || interpreter.size() > usual.size()) GTEST_SKIP() << "another ELF";
+  bytes.replace(at, interpreter.size() + 1, interpreter + '\0');
+  ASSERT_TRUE(replace_file(AT_FDCWD, program.c_str(), bytes));
+  ASSERT_TRUE(replace_file(AT_FDCWD, interpreter.c_str(), ""));
+  for (const auto& path : {program, interpreter}) ASSERT_EQ(::chmod(path.c_str(), 0755), 0);
+  TestHost host(directory_.path());
+  WorkerLaunch launch = shell_worker(key(1), "");
+  launch.launch.command = {program};
+  host.start(launch);
+  const WorkerGone gone = host.gone(key(1));
+  EXPECT_EQ(gone.cause, Cause::refused) << gone.message;
+  EXPECT_TRUE(gone.alone);
 }
 
 TEST_F(HostTest, RunsInTheDirectoryWithUmaskAndEnvironment) {
@@ -1426,6 +1447,29 @@ TEST_F(HostTest, ACheckpointFileIsAcknowledgedAndTheLastOneBeforeTheEnd) {
   host.gone(key(1));
   ASSERT_EQ(host.seen<CheckpointSeen>().size(), 2U);
   EXPECT_EQ(host.seen<CheckpointSeen>()[1].path, directory_ / "b.pt");
+}
+
+TEST_F(HostTest, WhoComesFirstOnItsNodeLooksForCheckpointFiles) {
+  TestHost host(directory_.path());
+  WorkerLaunch launch =
+      shell_worker(key(1), "echo 1 > a.pt; read x < go; echo 2 > b.pt; exec sleep 1000");
+  ASSERT_EQ(::mkfifo((directory_ / "go").c_str(), 0600), 0);
+  launch.launch.directory = directory_.path();
+  launch.checkpoint_glob = "*.pt";
+  launch.local_rank = 1;
+  host.start(launch);
+  ASSERT_TRUE(host.until([&] { return contents(directory_ / "a.pt") == "1\n"; }));
+  const auto later = std::chrono::steady_clock::now() + std::chrono::milliseconds{100};
+  ASSERT_TRUE(host.until([&] { return std::chrono::steady_clock::now() > later; }));
+  const Membership next{Generation{2}, 0, 1};
+  GangPlace place;
+  for (const std::int32_t local_rank : {1, 0}) {
+    place.local_rank = local_rank;
+    host->perform(SetMembership{key(1), next, place});
+  }
+  ASSERT_TRUE(write_existing(directory_ / "go", "\n"));
+  ASSERT_TRUE(host.until([&] { return !host.seen<CheckpointSeen>().empty(); }));
+  EXPECT_EQ(host.seen<CheckpointSeen>()[0].path, directory_ / "b.pt");
 }
 
 TEST_F(HostTest, ACheckpointFileWhoseWriterIsKilledIsNotAcknowledged) {

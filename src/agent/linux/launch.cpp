@@ -212,8 +212,11 @@ std::string sentence(const WorkerOrder& order, const std::string& program, const
 Error error_of(const WorkerOrder& order, const std::string& program, const Failure& failure) {
   const bool jobs = failure.step >= Step::directory;
   const auto step = jobs ? StartStep::job : StartStep::server;
-  if (blame(step, failure.error_number) == Cause::refused)
-    return system_error("A worker can't be started", failure.error_number);
+  if (blame(step, failure.error_number) == Cause::refused) {
+    Error error = system_error("A worker can't be started", failure.error_number);
+    if (jobs) error.code = ErrorCode::unavailable;
+    return error;
+  }
   const bool missing =
       failure.step == Step::witnesses || (jobs && is_missing(failure.error_number));
   return {missing ? ErrorCode::not_found : ErrorCode::invalid,

@@ -44,7 +44,8 @@ Result<Launch> launch(const WorkerOrder& order, const WorkerGroup& group, Launch
 
 // What became of it: nothing where the program runs, or ended before it could. REQUIRES: its report
 // is readable, or its process has ended. Errors: not_found (its directory or its program) and invalid,
-// whose message is for the owner of the job; storage, where trying again can help: the machine lacks something.
+// whose message is for the owner of the job; storage, where trying again can help: the machine lacks something;
+// unavailable: the same, but on the job's own directory or program, whose file system may be its owner's.
 Result<void> outcome(const WorkerOrder& order, const Launch& launch);
 
 }  // namespace paceline::agent

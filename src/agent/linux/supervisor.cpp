@@ -167,7 +167,7 @@ WorkerEnding failure(Cause otherwise, const Error& error) {
   Cause cause = otherwise;
   if (error.retry == Retry::may_help && error.code != ErrorCode::conflict) cause = Cause::refused;
   if (error.code == ErrorCode::not_found) cause = Cause::missing;
-  return {cause, {}, 0, now_us(), error.message};
+  return {cause, {}, 0, now_us(), error.message, error.code == ErrorCode::unavailable};
 }
 
 int Supervisor::run() {

@@ -1,6 +1,7 @@
 // Workers of this server that live though their claim's file was removed by hand. Their supervisors end
 // them within seconds, but until then their slots are in use: an agent that starts meanwhile asks the
-// kernel for them.
+// kernel for them. The path that it shows for a file proves nothing, for anybody can make that one in
+// namespaces of their own: a claim is a file that only this server's user could have made.
 //
 //   const auto found = find_unclaimed(marks);
 //   for (auto& [key, claim] : found->removed) …  // of supervisors: the claim as it was, and its lock
@@ -24,9 +25,10 @@ struct Unclaimed {
   std::set<ProcessKey> marked;
 };
 
-// Reads all of /proc: some milliseconds on a busy machine. Errors: storage, where this process lacks
-// what it needs to look.
-Result<Unclaimed> find_unclaimed(const Marks& marks);
+// Reads all of /proc: some milliseconds on a busy machine. A process that doesn't show its environment in
+// time is passed over with a warning: it holds nobody up. Errors: storage, where this process lacks what it
+// needs to look.
+Result<Unclaimed> find_unclaimed(const Marks& marks, const std::string& proc = "/proc");
 
 // Whose claim a link of /proc/PID/fd shows, if its file lay in that directory and was removed:
 // "/srv/agent/workers/7.2.0 (deleted)".

@@ -432,8 +432,8 @@ void SupervisedWorker::finish_looked() {
   if (gone_) return;
   note_length();
   answer_timer_.cancel();
-  gone_ = WorkerGone{order_.key,      ending_->cause, ending_->exit_code,
-                     ending_->signal, why_it_ended(), ended_at()};
+  gone_ = WorkerGone{order_.key,     ending_->cause, ending_->exit_code, ending_->signal,
+                     why_it_ended(), ended_at(),     ending_->alone};
   context_.tell(*gone_);
 }
 
@@ -475,8 +475,17 @@ Result<void> SupervisedWorker::open_socket() {
 
 void SupervisedWorker::set_membership(const Membership& membership, const GangPlace& place) {
   membership_ = membership;
+  watch_from(place);
   gang_news_.go_on(membership.generation,
                    gang_environment(order_.key.job, membership, place, gang_secret_));
+}
+
+// Whoever comes first on its node now looks for checkpoint files. What was there before is the word of
+// the one before, who may have been killed over it.
+void SupervisedWorker::watch_from(const GangPlace& place) {
+  if (order_.checkpoint_glob.empty() || place.local_rank != 0 || watch_) return;
+  const auto known_ns = ledger_.checkpoint_ns();
+  watch_.emplace(known_ns != 0 ? order_.started_us : to_us(context_.clock.wall()), known_ns);
 }
 
 // A report that is no line of the log: what stands in the log before it is told before it.

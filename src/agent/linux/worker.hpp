@@ -131,6 +131,7 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   void tell_gang_news(const std::shared_ptr<Exchange>& exchange);
   void look_for_rendezvous(std::chrono::steady_clock::time_point now);
   void end_if_stopped(std::chrono::steady_clock::time_point now);
+  void watch_from(const GangPlace& place);
   void look_for_checkpoints(bool final);
   void take_search(const std::optional<CheckpointSearch>& found, Duration took, bool final);
   void say_cut(bool answered);

@@ -270,6 +270,11 @@ Result<WorkerLaunch> AgentsEngine::launch_of(const GangView& gang, const Process
                     ports_needed(launch.world_size)));
   launch.port = port.value_or(0);
   if (forms_in_place(gang)) launch.joins = place;
+  // Where a process of the gang goes on, the setup was run for that one.
+  if (std::ranges::any_of(gang.seats, [&](const SeatView& seat) {
+        return seat.node == gang.seats[rank].node && seat.process.born < key.born;
+      }))
+    launch.launch.setup.clear();
   launch.peers = peers_of(place);
   launch.age = clock_.now() - gang.submitted_at;
   launch.limit = limit_of(gang, clock_.now());
