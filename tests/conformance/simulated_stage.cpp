@@ -13,7 +13,7 @@
 namespace paceline::conformance {
 namespace {
 
-constexpr std::uint64_t kSeeds = 200;
+constexpr std::uint64_t kSeeds = 1000;
 constexpr int kEventsMax = 10'000;
 const ProcessKey kWorker{JobId{1}, Generation{1}, 0};
 
