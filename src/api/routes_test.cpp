@@ -617,15 +617,15 @@ TEST_F(RoutesTest, ShutsDownOnceAllJobsAreOver) {
 TEST_F(RoutesTest, AJobThatComesInBesideTheShutdownIsCancelledToo) {
   submit();
   job_once(1, "RUNNING");
-  const auto [late, over] = world_.loop.on([&] {
+  const auto both = world_.loop.on([&] {
     const Router router = world_.api->router();
     return std::pair{ask(router, ::getuid(), "POST", "/v1/jobs", submission()),
                      ask(router, ::getuid(), "POST", "/v1/shutdown", R"({"jobs": true})")};
   });
   ASSERT_EQ(world_.left.get_future().wait_for(30s), std::future_status::ready);
-  EXPECT_EQ(world_.loop.on([&] { return late->response()->status; }), 201);
+  EXPECT_EQ(world_.loop.on([&] { return both.first->response()->status; }), 201);
   EXPECT_EQ(job(2)["state"], "CANCELLED");
-  EXPECT_EQ(world_.loop.on([&] { return over->response()->status; }), 200);
+  EXPECT_EQ(world_.loop.on([&] { return both.second->response()->status; }), 200);
 }
 
 TEST_F(RoutesTest, AttachesToARunningTerminalOnly) {

@@ -78,17 +78,17 @@ TEST_F(SwitchTest, ShowsAndSetsRules) {
 // Whoever began it asks what it came to, and it is over by then.
 TEST_F(SwitchTest, ATrialMayEndInTheTurnInWhichItBegan) {
   put("/v1/shadow", fair_);
-  const auto [begun, ended] = world_.loop.on([&] {
+  const auto both = world_.loop.on([&] {
     return std::pair{ask(world_.api->router(), kOperator, "PUT", "/v1/shadow", fair_),
                      ask(world_.api->router(), kOperator, "DELETE", "/v1/shadow")};
   });
   const auto answered = [&] {
-    return world_.loop.on([&] { return begun->response() && ended->response(); });
+    return world_.loop.on([&] { return both.first->response() && both.second->response(); });
   };
   while (!answered()) {
   }
-  EXPECT_EQ(ended->response()->status, 200);
-  EXPECT_EQ(begun->response()->status, 404);
+  EXPECT_EQ(both.second->response()->status, 200);
+  EXPECT_EQ(both.first->response()->status, 404);
   EXPECT_EQ(send(kOperator, "GET", "/v1/shadow").status, 404);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/rng.hpp"
 #include "model/unmet.hpp"
+#include "plan/apply.hpp"
 #include "plan/assemble.hpp"
 #include "plan/check.hpp"
 #include "plan/decide.hpp"

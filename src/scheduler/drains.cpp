@@ -28,8 +28,8 @@ Result<std::vector<NodeId>> Drains::admitted(std::span<const std::string> names,
     if (!node) return fail(node.error());
     nodes.push_back((*node)->id);
   }
-  std::ranges::sort(nodes);
-  nodes.erase(std::ranges::unique(nodes).begin(), nodes.end());
+  std::sort(nodes.begin(), nodes.end());
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
   return nodes;
 }
 
