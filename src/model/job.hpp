@@ -111,7 +111,7 @@ struct Job {
   std::vector<RanAt> ran_at;
   std::vector<RanAt> saved_at;           // the same, as of the newest checkpoint
   std::vector<RanAt> told_at;            // the same, when it told last how far it is
-  std::optional<Duration> usual_length;  // of jobs of its name, at the wanted size
+  std::optional<Duration> usual_length;  // of jobs of its name, at the size that was submitted
   std::vector<SpeedPoint> speeds;        // by workers, nodes, device
   std::optional<SpeedMark> speed_mark;
   // Seconds until every worker ran again, weighed: from the notice of a resize, or from the start
@@ -169,7 +169,8 @@ struct Job {
   // May it be stopped for another job? Not if its owner forbids it, and not once it leaves by
   // itself.
   [[nodiscard]] bool preemptible() const;
-  // Running time that counts, sizes weighed linearly: seconds at the wanted size.
+  // Running time that counts, sizes weighed linearly: seconds at the wanted size. By fold rules before 6 a
+  // name's length was learned so; estimate/remaining.hpp has what counts.
   [[nodiscard]] double length_run() const;
   // When its time is over, if it goes on as it does; nothing while no time counts or none is set.
   [[nodiscard]] std::optional<Time> limit_at() const;
