@@ -73,6 +73,8 @@ std::string wait_sentence(const Reason& r) {
       return fmt::format("is to have {}: resized once {} ended", workers(a),
                          b == 1 ? "a worker that leaves it has"
                                 : fmt::format("{} that leave it have", workers(b)));
+    case ReasonCode::waits_for_node:
+      return fmt::format("is to have {}: resized once {} is heard again", workers(a), r.text);
     case ReasonCode::waits_for_window:
       return fmt::format("is {}, but is left alone until its last disturbance is paid for",
                          a == 0 ? "to give way" : "to have " + workers(a));
@@ -233,6 +235,8 @@ std::string_view name(ReasonCode code) {
       return "waits_for_checkpoint";
     case ReasonCode::waits_for_leavers:
       return "waits_for_leavers";
+    case ReasonCode::waits_for_node:
+      return "waits_for_node";
     case ReasonCode::waits_for_window:
       return "waits_for_window";
     case ReasonCode::too_costly:

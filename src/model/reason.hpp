@@ -31,6 +31,7 @@ enum class ReasonCode {
   waits_for_empty,       // slots promised to it that are still being emptied
   waits_for_checkpoint,  // wanted workers: it can't be changed before it acknowledges one
   waits_for_leavers,     // wanted workers, workers that leave it after a resize in place
+  waits_for_node,        // wanted workers; text: a machine of its that isn't heard
   waits_for_window,      // wanted workers, until (us): it is protected (plan/protection.hpp)
   too_costly,            // gain, cost in slot-seconds: only in journals of earlier versions
   waits_for_others,      // needed slots, free slots; text: which jobs go first

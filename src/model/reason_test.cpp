@@ -35,6 +35,8 @@ const std::vector<std::pair<Reason, std::string>> kSentences = {
      "is to have 3 workers: resized once a worker that leaves it has ended"},
     {{ReasonCode::waits_for_leavers, {1, 3}, {}},
      "is to have 1 worker: resized once 3 workers that leave it have ended"},
+    {{ReasonCode::waits_for_node, {3}, "gpu-1"},
+     "is to have 3 workers: resized once gpu-1 is heard again"},
     {{ReasonCode::waits_for_window, {3, 0}, {}},
      "is to have 3 workers, but is left alone until its last disturbance is paid for"},
     {{ReasonCode::waits_for_window, {0, 0}, {}},

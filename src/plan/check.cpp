@@ -9,6 +9,7 @@
 #include "plan/constraints.hpp"
 #include "plan/draining.hpp"
 #include "plan/lending.hpp"
+#include "plan/protection.hpp"
 #include "plan/reclaim.hpp"
 
 namespace paceline {
@@ -91,8 +92,7 @@ class PlanCheck {
   }
 
   static bool may_go_on_in_place(const Job& job, const Change& change) {
-    const bool next = change.kind == ChangeKind::resize || change.kind == ChangeKind::move;
-    return next && job.resizes_in_place();
+    return goes_on(change.kind) && job.resizes_in_place();
   }
 
   void check_counted_anew(JobId id) {
@@ -120,9 +120,12 @@ class PlanCheck {
     if (change.kind == ChangeKind::stop && job.state == JobState::running &&
         must_be_asked(snapshot_, job))
       wrong("job {} never saved and is stopped before its time", job.id.value);
-    const bool resizes = change.kind == ChangeKind::resize || change.kind == ChangeKind::move;
+    const bool resizes = goes_on(change.kind);
     if (resizes && job.forming && !job.lends())
       return wrong("job {} is on its way already", job.id.value);
+    const Node* node = resizes && job.current ? node_not_heard(snapshot_.state, job) : nullptr;
+    if (node != nullptr)
+      wrong("job {} is to leave {}, which isn't heard", job.id.value, node->spec.name);
     if (job.state == JobState::running || (resizes && job.awaits_replacements())) return;
     const bool comes_up = job.current && !job.forming && job.state == JobState::starting;
     const bool may = change.kind == ChangeKind::stop ? comes_up : job.lends() && waits;

@@ -181,6 +181,12 @@ TEST_F(Violations, ANodeThatIsDownOrUnknown) {
   EXPECT_EQ(found().size(), 2U);
 }
 
+TEST_F(Violations, AGangIsToLeaveANodeThatIsNotHeard) {
+  const NodeId node = world.job(running).current->workers[0].seat.node;
+  world.node_down(world.state().find_node(node)->spec.name);
+  EXPECT_THAT(found(), Contains("job 1 is to leave cpu-0, which isn't heard"));
+}
+
 TEST_F(Violations, ASlotThatDoesNotExistOrIsUsedByOthers) {
   start().placement[1].slots = {4};
   EXPECT_THAT(found(), ElementsAre("job 2 gets slot cpu-1/4, which can't be used"));

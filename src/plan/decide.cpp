@@ -7,6 +7,7 @@
 
 #include "plan/check.hpp"
 #include "plan/draining.hpp"
+#include "plan/protection.hpp"
 
 namespace paceline {
 namespace {
@@ -23,6 +24,8 @@ void honour_range(const Job& job, Draft& draft) {
     draft.await_save(job.id);
     return draft.explain_wait(job.id, {ReasonCode::waits_for_checkpoint, {wanted}, {}});
   }
+  if (const Node* node = node_not_heard(draft.snapshot().state, job))
+    return draft.explain_wait(job.id, {ReasonCode::waits_for_node, {wanted}, node->spec.name});
   auto seats = draft.refit(job.id, wanted);
   if (!seats) {
     const auto more = static_cast<std::int64_t>(job.slots(wanted - now));

@@ -100,6 +100,12 @@ const Standing& Draft::standing() const {
   return standing_;
 }
 
+std::int64_t Draft::count_seats(JobId id) const {
+  std::int64_t seats = 0;
+  each_seat_of(snapshot_.state, snapshot_.state.job(id), [&](const Seat&) { ++seats; });
+  return seats;
+}
+
 Placement Draft::seats(JobId id) const {
   const Job& job = snapshot_.state.job(id);
   return job.current ? seats_of(snapshot_.state, job) : Placement{};
@@ -136,7 +142,10 @@ std::optional<Placement> Draft::fit_again(const Job& job, std::int32_t workers) 
   Placement own = frozen_seats(job);
   if (may_go_on(job, own)) return workers == *size ? std::optional(std::move(own)) : std::nullopt;
   const Time until = waits_for_own_until(job);
-  if (until <= snapshot_.now) return fit_anywhere(job, workers);
+  if (until <= snapshot_.now) {
+    if (node_not_heard(snapshot_.state, job) != nullptr) return std::nullopt;
+    return fit_anywhere(job, workers);
+  }
   ask_again(until);
   return std::nullopt;
 }
@@ -431,15 +440,21 @@ void Draft::end_trade() {
   open_ = false;
 }
 
+// The machine for which the change would wait, perhaps for ever.
+const Node* Draft::waits_for_node(JobId id, ChangeKind kind) const {
+  const State& state = snapshot_.state;
+  return goes_on(kind) ? node_not_heard(state, state.job(id)) : nullptr;
+}
+
 // From when on the job may be changed so: as the law says, but a job that was served after a long
 // wait is not stopped or frozen before its protection ends, whatever is owed to others.
 std::optional<Time> Draft::changes_from(JobId id, ChangeKind kind, Owed owed) const {
+  if (waits_for_node(id, kind) != nullptr) return std::nullopt;
   std::optional<Time> from = snapshot_.now;
   if (protects_ == Protects::yes)
     from = may_change_from(snapshot_, snapshot_.state.job(id), kind, limits_, owed);
   const auto served = protected_.find(id);
-  const bool goes_on = kind == ChangeKind::resize || kind == ChangeKind::move;
-  if (from && !goes_on && served != protected_.end()) from = std::max(*from, served->second);
+  if (from && !goes_on(kind) && served != protected_.end()) from = std::max(*from, served->second);
   return from;
 }
 
@@ -454,6 +469,8 @@ bool Draft::may_change(JobId id, ChangeKind kind, std::int32_t workers, Owed owe
   if (from) {
     revisit(*from);
     refused_[id] = {ReasonCode::waits_for_window, {workers, to_us(*from)}, {}};
+  } else if (const Node* node = waits_for_node(id, kind)) {
+    refused_[id] = {ReasonCode::waits_for_node, {workers}, node->spec.name};
   } else if (snapshot_.state.job(id).begins_anew()) {
     await_save(id);
     refused_[id] = {ReasonCode::waits_for_checkpoint, {workers}, {}};
@@ -503,8 +520,7 @@ void Draft::revisit(Time at) {
 // a newcomer, or another job while newcomers get ready, would wait for one that leaves.
 void Draft::name_survivors(Change& change) const {
   const Job& job = snapshot_.state.job(change.job);
-  const bool next = change.kind == ChangeKind::resize || change.kind == ChangeKind::move;
-  if (!next || !job.resizes_in_place()) return;
+  if (!goes_on(change.kind) || !job.resizes_in_place()) return;
   std::set<SlotId> left;
   Placement seats;
   std::vector<Survivor> survivors;

@@ -84,6 +84,8 @@ class Draft {
   // The seats that a running job would give back and could take again: of workers that have not
   // ended, where their node is up and their slots usable.
   [[nodiscard]] Placement seats(JobId job) const;
+  // How many those are.
+  [[nodiscard]] std::int64_t count_seats(JobId job) const;
   // What the draft changes so far.
   [[nodiscard]] std::span<const Change> changes() const { return changes_; }
   // True if the draft already changes the job.
@@ -197,6 +199,7 @@ class Draft {
   void show_kept() const;
   [[nodiscard]] bool keeps_for(JobId job) const;
   [[nodiscard]] const Job* short_of(const Job& grows, const Placement& seats) const;
+  [[nodiscard]] const Node* waits_for_node(JobId job, ChangeKind kind) const;
   [[nodiscard]] std::optional<Time> changes_from(JobId job, ChangeKind kind, Owed owed) const;
   [[nodiscard]] std::optional<Placement> fit_anywhere(const Job& job, std::int32_t workers) const;
   [[nodiscard]] std::optional<Placement> fit_again(const Job& job, std::int32_t workers) const;

@@ -187,6 +187,45 @@ TEST_F(DraftTest, AsksWhetherAJobMayChangeWithoutChangingIt) {
        Protects::yes);
 }
 
+// Of seed 20028972: its gang was never seen to leave, and what it was to have stood idle.
+TEST_F(DraftTest, GivesNoOtherSeatsToAGangThatIsNotHeardAsAWhole) {
+  const JobId a = world.run("1..8 elastic=restart", 5);
+  world.advance(span("1h"));
+  world.checkpoint(a);
+  world.node_down("cpu-1");
+  for (const Protects protects : {Protects::no, Protects::yes}) {
+    plan(
+        [&](const Snapshot&, Draft& draft) {
+          EXPECT_FALSE(draft.may_change(a, ChangeKind::resize, 3, Owed::yes));
+          EXPECT_FALSE(draft.affords(a, ChangeKind::move));
+          EXPECT_EQ(draft.refused().at(a), (Reason{ReasonCode::waits_for_node, {3}, "cpu-1"}));
+          EXPECT_THAT(draft.awaited().saves, IsEmpty()) << "a checkpoint changes nothing";
+          EXPECT_TRUE(draft.may_change(a, ChangeKind::stop, 0, Owed::yes));
+        },
+        protects);
+  }
+  world.node_up("cpu-1");
+  plan([&](const Snapshot&, Draft& draft) {
+    EXPECT_TRUE(draft.may_change(a, ChangeKind::resize, 3, Owed::yes));
+  });
+}
+
+TEST_F(DraftTest, AnOwnersResizeWaitsForTheMachineThatIsNotHeard) {
+  const JobId a = world.run("1..8 elastic=restart", 5);
+  world.checkpoint(a);
+  world.node_down("cpu-1");
+  world.resize(a, "2..2");
+  {
+    Draft draft(world.snapshot(), placer);
+    draft.explain();
+    const auto made = decide(draft, [](const Snapshot&, Draft&) -> Result<void> { return {}; });
+    EXPECT_THAT(made.value().changes, IsEmpty());
+    EXPECT_EQ(draft.waits().at(a), (Reason{ReasonCode::waits_for_node, {2}, "cpu-1"}));
+  }
+  world.node_up("cpu-1");
+  EXPECT_EQ(plan([](const Snapshot&, Draft&) {}).changes.size(), 1U);
+}
+
 TEST_F(DraftTest, AwaitsTheFirstCheckpointOfAJobThatWouldLoseEverything) {
   const JobId a = world.run("2", 2);
   world.advance(span("1h"));

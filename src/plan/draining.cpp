@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/check.hpp"
+#include "plan/protection.hpp"
 
 namespace paceline {
 namespace {
@@ -60,6 +61,7 @@ class Leave {
 
   // With as many workers as now, else with as many as find room.
   bool goes_on_elsewhere(const Job& job) {
+    if (node_not_heard(snapshot_.state, job) != nullptr) return false;
     const Time from = may_leave_from(snapshot_, job, node_);
     if (from > snapshot_.now) {
       draft_.await_save(job.id);

@@ -115,6 +115,16 @@ TEST_F(Draining, AnElasticJobGoesOnSmallerWhereThereIsNone) {
   EXPECT_THAT(nodes_of(job), ElementsAre("cpu-1"));
 }
 
+TEST_F(Draining, AJobThatIsNotHeardAsAWholeRunsOnAndIsStoppedAtTheEnd) {
+  const JobId job = saved("2..8", 8);
+  world.node_down("cpu-1");
+  drain("cpu-0", {.within = span("30m")});
+  EXPECT_THAT(round().changes, IsEmpty()) << "it might never leave cpu-1 for a smaller one";
+  world.advance(span("30m"));
+  ASSERT_EQ(round().changes.size(), 1U);
+  EXPECT_EQ(world.job(job).state, JobState::stopping);
+}
+
 TEST_F(Draining, ARigidJobWithoutRoomRunsOnAndIsStoppedAtTheEnd) {
   const JobId job = saved("8", 8);
   drain("cpu-0", {.within = span("30m")});

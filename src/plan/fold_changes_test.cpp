@@ -106,11 +106,11 @@ TEST(Resize, IsOverIfTheJobIsDoneInstead) {
   EXPECT_EQ(world.state().free_slots().total(), 4U);
 }
 
-TEST(Resize, GoesOnAfterANodeOfTheOldGenerationWasLost) {
+TEST(Resize, GoesOnAfterAWorkerOfTheOldGenerationWasLost) {
   World world("2x2 cpu");
   const JobId a = world.run("1..4 elastic=restart", 3);
   world.change_size(a, 2);
-  world.node_lost("cpu-1");
+  world.ended(a, 2, ending("node_lost"));
   world.killed(a);
   EXPECT_EQ(world.job(a).state, JobState::resizing);
   EXPECT_EQ(world.job(a).current->generation, Generation{2});

@@ -7,6 +7,7 @@
 #include "model/kind.hpp"
 #include "model/unmet.hpp"
 #include "plan/apply.hpp"
+#include "plan/draining.hpp"
 #include "plan/fold.hpp"
 #include "plan/retirement.hpp"
 
@@ -52,6 +53,29 @@ void Fold::on(const NodeDown& e) {
   node.up = false;
   count_node(node, +1);
   update_free(node);
+  if (!by_rules_before(6)) give_back_what_waits_for(node);
+}
+
+// The seats of a generation that would wait for the machine: to leave it, or to start there. Nobody knows
+// how long.
+void Fold::give_back_what_waits_for(const Node& node) {
+  const auto waits_there = [&](const Gang& gang) {
+    return std::ranges::any_of(gang.workers, [&](const Worker& worker) {
+      return worker.state != WorkerState::ended && worker.seat.node == node.id;
+    });
+  };
+  for (const JobId id : jobs_on(state_, node)) {
+    const Job& job = state_.job(id);
+    if (!job.forming || job.forms_in_place()) continue;
+    if (!waits_there(*job.forming) && !(job.current && waits_there(*job.current))) continue;
+    Job& gives_back = touch(id);
+    if (!gives_back.current) {
+      requeue(gives_back, Duration::zero());
+      continue;
+    }
+    drop_forming(gives_back);
+    enter(gives_back, JobState::stopping);
+  }
 }
 
 void Fold::on(const NodeDrained& e) {

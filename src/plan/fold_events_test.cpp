@@ -471,6 +471,42 @@ TEST(Nodes, ThatGoDownKeepTheirLeasesUntilTheWorkersAreKnownToBeGone) {
   EXPECT_EQ(world.state().free_slots().total(), 2U);
 }
 
+// Else they might stay idle for ever.
+TEST(Nodes, ThatGoDownWhileAGangIsToLeaveThemGiveBackTheSeatsOfTheNext) {
+  for (const std::uint32_t rules : {kFoldRules, 5U}) {
+    World world("3x2 cpu");
+    world.fold_by(rules);
+    const JobId a = world.run("2..3 elastic=restart slots_per_worker=2", 2);
+    world.checkpoint(a);
+    world.change_size(a, 3);
+    world.node_down("cpu-1");
+    const bool as_before = rules == 5;
+    EXPECT_EQ(world.job(a).forming.has_value(), as_before);
+    EXPECT_EQ(world.state().free_slots().total(), as_before ? 0U : 2U);
+    if (as_before) continue;
+    EXPECT_EQ(world.job(a).state, JobState::stopping);
+    world.ended(a, 0, ending("0"));
+    world.node_up("cpu-1");
+    world.checkpoint(a);
+    world.ended(a, 1, ending("0"));
+    EXPECT_EQ(world.job(a).state, JobState::pending);
+    EXPECT_EQ(world.job(a).retries_used, 0);
+  }
+}
+
+TEST(Nodes, ThatGoDownWhileAStartWaitsForThemSendItBackToTheQueue) {
+  World world("2x2 cpu");
+  const JobId a = world.run("1 slots_per_worker=2", 1);
+  const JobId b = world.submit("2 slots_per_worker=2");
+  world.preempt(a, b, 2);
+  ASSERT_EQ(world.job(b).state, JobState::starting);
+  world.node_down(world.state().find_node(world.job(a).current->workers[0].seat.node)->spec.name);
+  EXPECT_EQ(world.job(b).state, JobState::pending);
+  EXPECT_FALSE(world.job(b).forming);
+  EXPECT_EQ(world.job(a).state, JobState::stopping);
+  EXPECT_EQ(world.state().free_slots().total(), 2U);
+}
+
 TEST(Nodes, ThatRefuseKeepWhatRunsAndGetNothingNew) {
   World world("2x4 cpu", "fifo");
   const JobId a = world.run("2..2", 2);

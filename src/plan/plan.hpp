@@ -32,6 +32,10 @@ enum class ChangeKind {
 constexpr bool begins(ChangeKind kind) {
   return kind == ChangeKind::start || kind == ChangeKind::resume;
 }
+// Does a job that has a gang get another generation by it?
+constexpr bool goes_on(ChangeKind kind) {
+  return kind == ChangeKind::resize || kind == ChangeKind::move;
+}
 // Does it take all its slots from the job?
 constexpr bool preempts(ChangeKind kind) {
   return kind == ChangeKind::stop || kind == ChangeKind::pause;
@@ -100,7 +104,8 @@ struct Plan {
 //   5: a job that runs loses one checkpoint with a node that retires, not also the copy before it
 //   6: how far a job is counts as of when it told it; lengths of a name are learned at the submitted size;
 //      who would wait for a copy that never comes waits in the queue; what lay on a machine is lost where another
-//      one takes its name; a gang whose newcomers fail is judged by the range that its owner gave meanwhile
+//      one takes its name; a gang whose newcomers fail is judged by the range that its owner gave meanwhile;
+//      seats that wait for a machine are given back once it isn't heard
 inline constexpr std::uint32_t kFirstFoldRules = 1;
 inline constexpr std::uint32_t kFoldRules = 6;
 

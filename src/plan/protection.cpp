@@ -10,16 +10,14 @@ namespace {
 constexpr double kNoLimit = 1;        // all of its time
 constexpr double kSecondsMax = 1e10;  // longer than anybody waits
 
-bool is_resize(ChangeKind kind) { return kind == ChangeKind::resize || kind == ChangeKind::move; }
-
 double limit_of(const Job& job, ChangeKind kind, const LossLimits& limits) {
-  if (is_resize(kind)) return job.spec->resize_loss.value_or(limits.resizes);
+  if (goes_on(kind)) return job.spec->resize_loss.value_or(limits.resizes);
   return job.spec->stop_loss.value_or(limits.stops);
 }
 
 // 0 while none was measured.
 double measured_pause(const Job& job, ChangeKind kind) {
-  if (is_resize(kind) && job.resizes_in_place())
+  if (goes_on(kind) && job.resizes_in_place())
     return job.in_place_pauses > 0 ? job.in_place_pause : 0;
   return job.resize_pauses > 0 ? job.resize_pause : 0;
 }
@@ -47,7 +45,7 @@ std::optional<double> seconds_to_pay(const Snapshot& snapshot, const Job& job, C
   const bool forgets = kind == ChangeKind::stop && job.begins_anew();
   const double anew = forgets ? to_seconds(job.unsaved(snapshot.now)) : 0;
   const double held = job.slot_seconds + since.slot_seconds;
-  const double lost_so_far = is_resize(kind) ? lost.resize : lost.preemption;
+  const double lost_so_far = goes_on(kind) ? lost.resize : lost.preemption;
   const double owing = (lost_so_far - limit * held) / slots + pause + anew;
   const double since_last = pause - limit * ran;
   if (owing <= 0 && since_last <= 0) return 0;
@@ -57,6 +55,14 @@ std::optional<double> seconds_to_pay(const Snapshot& snapshot, const Job& job, C
 }
 
 }  // namespace
+
+const Node* node_not_heard(const State& state, const Job& job) {
+  for (const Worker& worker : job.current->workers) {
+    const Node* node = state.find_node(worker.seat.node);
+    if (worker.state != WorkerState::ended && !node->up) return node;
+  }
+  return nullptr;
+}
 
 std::optional<Time> may_change_from(const Snapshot& snapshot, const Job& job, ChangeKind kind,
                                     const LossLimits& limits, Owed owed) {

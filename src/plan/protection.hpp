@@ -34,6 +34,11 @@ namespace paceline {
 // reservation, by a larger priority?
 enum class Owed { no, yes };
 
+// The machine that isn't heard and has a worker of the job's current gang that has not ended; nullptr:
+// there is none. Such a gang is given no other size or seats: it might never leave for them, and they
+// would stay idle. REQUIRES: it has a current gang.
+const Node* node_not_heard(const State& state, const Job& job);
+
 // From when on a running job may be stopped, frozen (ChangeKind::pause) or given another size or
 // other seats, if it is left alone until then: now or before: now; nothing: time alone doesn't pay
 // for it (it never saved, or may lose nothing). REQUIRES: it has a current gang.

@@ -367,7 +367,9 @@ class Settlement {
       const bool guarded = wish->workers == 0 && must_be_asked(snapshot_, *wish->job);
       const bool affords_stop =
           how == Gives::pauses && draft_.affords(wish->job->id, ChangeKind::stop);
-      givers_->push_back({wish, wish->job->slots(wish->now - wish->workers), how, guarded,
+      const std::int64_t seats = draft_.count_seats(wish->job->id) - wish->workers;
+      if (seats <= 0) continue;
+      givers_->push_back({wish, seats * wish->job->spec->slots_per_worker, how, guarded,
                           !std::get<bool>(entry), affords_stop});
       givable_ += givers_->back().slots;
       somebody_pauses_ = somebody_pauses_ || how == Gives::pauses;

@@ -143,5 +143,25 @@ TEST(Settle, StopsTheJobThatLosesLeastOfAllThatMayGive) {
   EXPECT_GT(starts, 500) << "every job that was asked has given way after ten minutes";
 }
 
+// Nothing comes free by its leaving; another could give what is asked for.
+TEST(Settle, AJobOnAMachineThatIsNotHeardIsNoGiver) {
+  World world("2x2 cpu", "fifo");
+  const JobId gone = world.run("2", 2);
+  const JobId giver = world.run("2", 2);
+  world.advance(span("1h"));
+  world.checkpoint(gone);
+  world.node_down(
+      world.state().find_node(world.job(gone).current->workers[0].seat.node)->spec.name);
+  const JobId urgent = world.submit("2");
+  world.round([&](const Snapshot& snapshot, Draft& draft) {
+    std::vector<Wish> wishes{{&world.job(urgent), 0, 2, 2, 2, Owed::yes}};
+    for (const JobId id : {giver, gone}) wishes.push_back({&world.job(id), 2, 0, 0, 0, Owed::yes});
+    settle(snapshot, draft, {.wishes = std::move(wishes)});
+  });
+  EXPECT_EQ(world.job(giver).state, JobState::stopping);
+  EXPECT_EQ(world.job(urgent).state, JobState::starting);
+  EXPECT_EQ(world.job(gone).state, JobState::running);
+}
+
 }  // namespace
 }  // namespace paceline

@@ -188,20 +188,28 @@ class Relay:
         self.file = folder / "relay.orders"
         self.done_file = folder / "relay.orders.done"
         self.process = machine.start([sys.executable, Path(__file__).with_name("relay.py"), self.address, to, self.file])
+        self.number = 0
+        self.until(self.done_file.exists, "the relay does not listen")
+
+    def until(self, holds, otherwise):
         deadline = time.monotonic() + SECONDS
-        while not self.done_file.exists():
+        while not holds():
             if time.monotonic() > deadline:
-                raise RuntimeError("the relay does not listen")
+                raise RuntimeError(otherwise)
             time.sleep(0.02)
 
     def orders(self, **what):
+        """Holds from here on."""
+        self.number += 1
         fresh = self.file.with_suffix(".new")
-        fresh.write_text(json.dumps(what))
+        fresh.write_text(json.dumps({"number": self.number, **what}))
         fresh.rename(self.file)
+        self.until(lambda: json.loads(self.done_file.read_text())["number"] == self.number, "the relay does not take its orders")
 
     def done(self):
         """How many breaks and repeats came true."""
-        return json.loads(self.done_file.read_text())
+        done = json.loads(self.done_file.read_text())
+        return {trouble: done[trouble] for trouble in ("breaks", "repeats")}
 
 
 class Network:

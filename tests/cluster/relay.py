@@ -9,7 +9,8 @@ ORDERS is a file, read again and again:
      "breaks": 4,               connections, so far, of which a piece comes half, and then nothing any more, either way
      "repeats": 4}              connections, so far, on which a piece comes twice
 
-How many breaks and repeats came true stands in ORDERS.done, which is there once it listens.
+How many breaks and repeats came true stands in ORDERS.done, which is there once it listens, and by the number of which orders
+("number", 0 before any).
 """
 
 import asyncio
@@ -19,7 +20,7 @@ import sys
 from pathlib import Path
 
 LOOKS_EVERY = 0.02
-WELL = {"delay": 0, "stops": [], "breaks": 0, "repeats": 0}
+WELL = {"number": 0, "delay": 0, "stops": [], "breaks": 0, "repeats": 0}
 PIECES_MAX = 64  # on their way; whoever sends more waits
 
 
@@ -27,12 +28,15 @@ class Line:
     def __init__(self, file):
         self.file = Path(file)
         self.orders = WELL
-        self.done = {"breaks": 0, "repeats": 0}
+        self.done = {"number": 0, "breaks": 0, "repeats": 0}
 
     async def watch(self):
         while True:
             with contextlib.suppress(OSError):
                 self.orders = WELL | json.loads(self.file.read_text())
+            if self.done["number"] != self.orders["number"]:
+                self.done["number"] = self.orders["number"]
+                self.tell()
             await asyncio.sleep(LOOKS_EVERY)
 
     def due(self, trouble):
