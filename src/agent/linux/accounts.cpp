@@ -20,9 +20,16 @@ bool means_none(int error) {
   return error == 0 || error == ENOENT || error == ESRCH || error == EBADF || error == EPERM;
 }
 
+// False: there is none.
+bool read_account(std::uint32_t uid, passwd& entry, std::vector<char>& space) {
+  passwd* found = nullptr;
+  ::getpwuid_r(uid, &entry, space.data(), space.size(), &found);
+  return found != nullptr;
+}
+
 }  // namespace
 
-Result<std::optional<std::uint32_t>> find_uid(const std::string& user) {
+FoundUid find_uid(const std::string& user) {
   passwd entry{};
   passwd* found = nullptr;
   std::vector<char> space(kEntryBytes);
@@ -34,12 +41,18 @@ Result<std::optional<std::uint32_t>> find_uid(const std::string& user) {
               "", Retry::may_help);
 }
 
-std::string find_user(std::uint32_t uid) {
+std::optional<std::string> find_name(std::uint32_t uid) {
   passwd entry{};
-  passwd* found = nullptr;
   std::vector<char> space(kEntryBytes);
-  ::getpwuid_r(uid, &entry, space.data(), space.size(), &found);
-  return found == nullptr ? std::to_string(uid) : entry.pw_name;
+  return read_account(uid, entry, space) ? std::optional<std::string>(entry.pw_name) : std::nullopt;
+}
+
+std::string find_user(std::uint32_t uid) { return find_name(uid).value_or(std::to_string(uid)); }
+
+std::uint32_t find_gid(std::uint32_t uid) {
+  passwd entry{};
+  std::vector<char> space(kEntryBytes);
+  return read_account(uid, entry, space) ? entry.pw_gid : uid;
 }
 
 AccountBook::Machine AccountBook::this_machine() { return {::geteuid(), find_user(::geteuid())}; }
@@ -53,7 +66,7 @@ Result<void> AccountBook::refuse(const std::string& user, std::string why) {
   return fail(ErrorCode::conflict, std::move(why), "", Retry::may_help);
 }
 
-Result<void> AccountBook::identify(WorkerLaunch& launch) {
+Result<void> AccountBook::identify(WorkerLaunch& launch, const FoundUid& found) {
   if (!is_named()) return {};
   launch.launch.groups.clear();
   const bool own = launch.user == machine_.user;
@@ -67,18 +80,17 @@ Result<void> AccountBook::identify(WorkerLaunch& launch) {
     launch.uid = machine_.uid;
     return {};
   }
-  const auto uid = machine_.find(launch.user);
-  if (!uid) return fail(uid.error());
-  if (!*uid)
+  if (!found) return fail(found.error());
+  if (!*found)
     return refuse(launch.user, fmt::format("There is no account '{}' on {}: make one there, or the "
                                            "job waits for other nodes ('paceline nodes').",
                                            launch.user, node_));
-  if (!may_be(**uid))
+  if (!may_be(**found))
     return refuse(launch.user,
                   fmt::format("Node {} starts no job as root: submit it as a user, or start its "
                               "agent with --serve-root.",
                               node_));
-  launch.uid = **uid;
+  launch.uid = **found;
   return {};
 }
 
@@ -90,11 +102,8 @@ std::vector<std::string> AccountBook::strangers() const {
   return {strangers_.begin(), strangers_.end()};
 }
 
-bool AccountBook::look_again() {
-  return std::erase_if(strangers_, [&](const std::string& user) {
-           const auto uid = machine_.find(user);
-           return uid && *uid && may_be(**uid);
-         }) > 0;
+bool AccountBook::look_again(const std::string& user, const FoundUid& found) {
+  return found && *found && may_be(**found) && strangers_.erase(user) > 0;
 }
 
 }  // namespace paceline::agent

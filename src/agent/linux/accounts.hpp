@@ -3,11 +3,13 @@
 // so it looks the name up among its own accounts, and runs nobody's job as somebody else.
 //
 //   AccountBook book(Accounts::by_name, "gpu-3");
-//   if (auto known = book.identify(launch); !known) …    // refused for this job, in one sentence
+//   const FoundUid found = book.must_ask() ? find_uid(launch.user) : FoundUid{};
+//   if (auto known = book.identify(launch, found); !known) …    // refused for this job, in one sentence
+//
+// The functions that find something ask the name service, which may take its time or hang.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -26,33 +28,40 @@ enum class Accounts {
 
 // The uid of an account of this machine; nothing: there is none. Errors: unavailable: the name
 // service doesn't answer.
-Result<std::optional<std::uint32_t>> find_uid(const std::string& user);
-// The login name of an account; its number: it has none.
+using FoundUid = Result<std::optional<std::uint32_t>>;
+FoundUid find_uid(const std::string& user);
+// The login name of an account; nothing: there is none.
+std::optional<std::string> find_name(std::uint32_t uid);
+// The same; its number: it has none.
 std::string find_user(std::uint32_t uid);
+// The group of an account; the user's number: it has none.
+std::uint32_t find_gid(std::uint32_t uid);
 
 class AccountBook {
  public:
-  // What there is to ask; as the machine has it, unless a test says otherwise.
+  // The agent's own account.
   struct Machine {
-    std::uint32_t uid = 0;  // the agent's own
-    std::string user;       // the same by name
-    std::function<Result<std::optional<std::uint32_t>>(const std::string&)> find = find_uid;
+    std::uint32_t uid = 0;
+    std::string user;
   };
   static Machine this_machine();
 
   AccountBook(Accounts accounts, std::string node, Machine machine = this_machine());
 
+  // Does identify() have to be told what find_uid() says of the launch's user?
+  [[nodiscard]] bool must_ask() const { return is_named() && machine_.uid == 0; }
   // Makes the launch one of an account of this machine. Root's agent runs a job as root only
-  // where that is said (by_name_and_root), another user's agent none but that user's. Errors: conflict (may_help): this machine does not start
-  // jobs of the user; unavailable (may_help): nobody knows now.
-  Result<void> identify(WorkerLaunch& launch);
+  // where that is said (by_name_and_root), another user's agent none but that user's. `found` counts
+  // only where it must_ask(). Errors: conflict (may_help): this machine does not start jobs of the user;
+  // unavailable (may_help): nobody knows now.
+  Result<void> identify(WorkerLaunch& launch, const FoundUid& found);
 
   // NodeSpec::only_user.
   [[nodiscard]] std::string only_user() const;
   // NodeSpec::strangers.
   [[nodiscard]] std::vector<std::string> strangers() const;
-  // Asks again about every stranger; true if one has an account by now.
-  bool look_again();
+  // What find_uid() says now of a stranger; true if that is none any more.
+  bool look_again(const std::string& user, const FoundUid& found);
 
  private:
   [[nodiscard]] bool is_named() const { return accounts_ != Accounts::as_told; }

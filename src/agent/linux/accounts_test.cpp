@@ -31,9 +31,12 @@ class AccountBookTest : public ::testing::Test {
  protected:
   AccountBook book(std::uint32_t uid, const std::string& user,
                    Accounts accounts = Accounts::by_name) {
-    return {accounts, "gpu-3", {uid, user, [this](const std::string& name) { return find(name); }}};
+    return {accounts, "gpu-3", {uid, user}};
   }
-  Result<std::optional<std::uint32_t>> find(const std::string& name) {
+  Result<void> identify(AccountBook& book, WorkerLaunch& launch) {
+    return book.identify(launch, book.must_ask() ? find(launch.user) : FoundUid{});
+  }
+  FoundUid find(const std::string& name) {
     if (silent) return fail(ErrorCode::unavailable, "no answer", "", Retry::may_help);
     const auto found = known.find(name);
     return found == known.end() ? std::nullopt : std::optional(found->second);
@@ -47,7 +50,7 @@ TEST_F(AccountBookTest, BelievesTheServerOnItsOwnMachine) {
   AccountBook told = book(0, "root", Accounts::as_told);
   WorkerLaunch launch = launch_of("nobody-knows");
   const WorkerLaunch before = launch;
-  ASSERT_TRUE(told.identify(launch));
+  ASSERT_TRUE(identify(told, launch));
   EXPECT_EQ(launch, before);
   EXPECT_EQ(told.only_user(), "");
 }
@@ -55,7 +58,7 @@ TEST_F(AccountBookTest, BelievesTheServerOnItsOwnMachine) {
 TEST_F(AccountBookTest, TakesTheAccountOfThatNameWithItsOwnGroups) {
   AccountBook roots = book(0, "root");
   WorkerLaunch launch = launch_of("ann");
-  ASSERT_TRUE(roots.identify(launch));
+  ASSERT_TRUE(identify(roots, launch));
   EXPECT_EQ(launch.uid, kAnnsHere);
   EXPECT_THAT(launch.launch.groups, IsEmpty());
   EXPECT_EQ(roots.only_user(), "");
@@ -65,7 +68,7 @@ TEST_F(AccountBookTest, TakesTheAccountOfThatNameWithItsOwnGroups) {
 TEST_F(AccountBookTest, RefusesWhoHasNoAccountAndSaysSo) {
   AccountBook roots = book(0, "root");
   WorkerLaunch launch = launch_of("bob");
-  const auto known_here = roots.identify(launch);
+  const auto known_here = identify(roots, launch);
   ASSERT_FALSE(known_here);
   EXPECT_EQ(known_here.error().code, ErrorCode::conflict) << "of this job alone";
   EXPECT_EQ(known_here.error().retry, Retry::may_help);
@@ -76,22 +79,22 @@ TEST_F(AccountBookTest, RefusesWhoHasNoAccountAndSaysSo) {
 TEST_F(AccountBookTest, AStrangerIsNoneOnceThereIsAnAccount) {
   AccountBook roots = book(0, "root");
   WorkerLaunch launch = launch_of("bob");
-  ASSERT_FALSE(roots.identify(launch));
-  EXPECT_FALSE(roots.look_again());
+  ASSERT_FALSE(identify(roots, launch));
+  EXPECT_FALSE(roots.look_again("bob", find("bob")));
   silent = true;
-  EXPECT_FALSE(roots.look_again());
+  EXPECT_FALSE(roots.look_again("bob", find("bob")));
   silent = false;
   known["bob"] = kBobs;
-  EXPECT_TRUE(roots.look_again());
+  EXPECT_TRUE(roots.look_again("bob", find("bob")));
   EXPECT_THAT(roots.strangers(), IsEmpty());
-  EXPECT_TRUE(roots.identify(launch));
+  EXPECT_TRUE(identify(roots, launch));
 }
 
 TEST_F(AccountBookTest, NamesAFewStrangersAtMost) {
   AccountBook roots = book(0, "root");
   for (std::size_t i = 0; i < kStrangersMax + 9; ++i) {
     WorkerLaunch launch = launch_of("user" + std::to_string(i));
-    ASSERT_FALSE(roots.identify(launch));
+    ASSERT_FALSE(identify(roots, launch));
   }
   EXPECT_EQ(roots.strangers().size(), kStrangersMax);
 }
@@ -101,7 +104,7 @@ TEST_F(AccountBookTest, RunsNothingAsRootHoweverItIsCalled) {
   known["root"] = 0;
   for (const char* name : {"root", "toor"}) {
     WorkerLaunch launch = launch_of(name);
-    const auto known_here = roots.identify(launch);
+    const auto known_here = identify(roots, launch);
     ASSERT_FALSE(known_here);
     EXPECT_THAT(known_here.error().message, HasSubstr("starts no job as root"));
     EXPECT_NE(launch.uid, 0U);
@@ -113,18 +116,18 @@ TEST_F(AccountBookTest, RunsRootsJobsWhereThatIsSaid) {
   known["root"] = 0;
   AccountBook roots = book(0, "root", Accounts::by_name_and_root);
   WorkerLaunch launch = launch_of("root");
-  ASSERT_TRUE(roots.identify(launch));
+  ASSERT_TRUE(identify(roots, launch));
   EXPECT_EQ(launch.uid, 0U);
   EXPECT_THAT(launch.launch.groups, IsEmpty());
   WorkerLaunch stranger = launch_of("bob");
-  EXPECT_FALSE(roots.identify(stranger));
+  EXPECT_FALSE(identify(roots, stranger));
 }
 
 TEST_F(AccountBookTest, ASilentNameServiceIsTheMachinesFault) {
   AccountBook roots = book(0, "root");
   silent = true;
   WorkerLaunch launch = launch_of("ann");
-  const auto known_here = roots.identify(launch);
+  const auto known_here = identify(roots, launch);
   ASSERT_FALSE(known_here);
   EXPECT_EQ(known_here.error().code, ErrorCode::unavailable);
   EXPECT_THAT(roots.strangers(), IsEmpty());
@@ -134,12 +137,12 @@ TEST_F(AccountBookTest, AnAgentThatIsNotRootsServesItsOwnUserAlone) {
   AccountBook anns = book(kAnnsHere, "ann");
   EXPECT_EQ(anns.only_user(), "ann");
   WorkerLaunch own = launch_of("ann");
-  ASSERT_TRUE(anns.identify(own));
+  ASSERT_TRUE(identify(anns, own));
   EXPECT_EQ(own.uid, kAnnsHere);
   EXPECT_THAT(own.launch.groups, IsEmpty());
   for (const char* other : {"bob", "root"}) {
     WorkerLaunch launch = launch_of(other);
-    const auto known_here = anns.identify(launch);
+    const auto known_here = identify(anns, launch);
     ASSERT_FALSE(known_here);
     EXPECT_EQ(known_here.error().code, ErrorCode::conflict);
     EXPECT_THAT(known_here.error().message, HasSubstr("only jobs of 'ann'"));

@@ -10,9 +10,6 @@
 #include <thread>
 
 namespace paceline::agent {
-namespace {
-constexpr auto kPatience = std::chrono::seconds{1};
-}  // namespace
 
 struct Chores::State {
   static void work(const std::shared_ptr<State>& self);
@@ -39,10 +36,13 @@ void Chores::State::work(const std::shared_ptr<State>& self) {
   self->changed.notify_all();
 }
 
-Chores::Chores() : state_(std::make_shared<State>()) { begin(); }
+Chores::Chores(std::chrono::milliseconds patience)
+    : state_(std::make_shared<State>()), patience_(patience) {
+  begin();
+}
 
-// Where there can be no thread now, the next chore tries again.
 void Chores::begin() {
+  if (begun_) return;
   // Signals are for the thread that waits for them.
   sigset_t all;
   sigset_t before;
@@ -62,11 +62,11 @@ Chores::~Chores() {
   std::unique_lock lock(state_->mutex);
   state_->stopping = true;
   state_->changed.notify_all();
-  state_->changed.wait_for(lock, kPatience, [&] { return state_->stopped; });
+  state_->changed.wait_for(lock, patience_, [&] { return state_->stopped; });
 }
 
 void Chores::add(std::function<void()> chore) {
-  if (!begun_) begin();
+  begin();
   const std::lock_guard lock(state_->mutex);
   state_->queue.push_back(std::move(chore));
   state_->changed.notify_all();

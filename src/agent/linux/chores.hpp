@@ -1,7 +1,8 @@
-// File work that may take long, or for ever on a file system that hangs, on one thread of its own:
-// the agent's thread never waits for it.
+// Work that may take long, or for ever on a file system or a name service that hangs, on one thread of its
+// own: the agent's thread never waits for it.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 
@@ -9,7 +10,8 @@ namespace paceline::agent {
 
 class Chores {
  public:
-  Chores();
+  // `patience` is that of its end.
+  explicit Chores(std::chrono::milliseconds patience = std::chrono::seconds{1});
   // Waits for the chore under way, but not for long: one that hangs is left behind.
   ~Chores();
   Chores(const Chores&) = delete;
@@ -17,12 +19,13 @@ class Chores {
 
   // Done in order; what has not begun when the chores end is dropped. Must not throw.
   void add(std::function<void()> chore);
-
- private:
+  // Where there could be no thread, tries again, as the next add() does.
   void begin();
 
+ private:
   struct State;
   std::shared_ptr<State> state_;
+  std::chrono::milliseconds patience_;
   bool begun_ = false;
 };
 

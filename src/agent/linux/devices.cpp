@@ -1,13 +1,11 @@
 #include "agent/linux/devices.hpp"
 
 #include <fmt/format.h>
-#include <pwd.h>
 #include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cerrno>
 #include <cstdlib>
@@ -22,14 +20,10 @@ namespace {
 constexpr std::size_t kCommandMax = 60;
 constexpr std::string_view kMarker = "PACELINE_WORKER=";
 
-std::string user_of(const std::string& process) {
+std::optional<std::uint32_t> uid_of(const std::string& process) {
   struct stat info {};
-  if (::stat(process.c_str(), &info) != 0) return "unknown user";
-  passwd account{};
-  passwd* found = nullptr;
-  std::array<char, 16384> buffer{};
-  ::getpwuid_r(info.st_uid, &account, buffer.data(), buffer.size(), &found);
-  return found == nullptr ? fmt::format("user {}", info.st_uid) : std::string(found->pw_name);
+  if (::stat(process.c_str(), &info) != 0) return std::nullopt;
+  return info.st_uid;
 }
 
 // From the words of /proc/PID/cmdline.
@@ -105,14 +99,14 @@ bool Devices::machine_has_gpus() const {
 }
 
 // Each process is asked once: one that doesn't answer is somebody's who uses the device.
-const Devices::Holder& Devices::holder(pid_t pid) {
+Devices::Holder& Devices::holder(pid_t pid) {
   const std::string place = fmt::format("{}/{}", proc_, pid);
   const auto stat = parse_stat(read_file(place + "/stat").value_or(""));
   const std::uint64_t start_time = stat ? stat->start_time : 0;
   const auto known = holders_.find(pid);
   if (known != holders_.end() && known->second.start_time == start_time) return known->second;
   Holder& holder = holders_[pid];
-  holder = {start_time, false, user_of(place), {}};
+  holder = {start_time, false, uid_of(place), {}, {}};
   const auto take = [&](std::size_t i, const MemoryFile& file) {
     if (i == 0)
       holder.is_worker = is_worker_of(file.text, workers_directory_);
@@ -123,12 +117,18 @@ const Devices::Holder& Devices::holder(pid_t pid) {
   return holder;
 }
 
+std::string Devices::user_of(Holder& holder) {
+  if (!holder.uid) return "unknown user";
+  if (!holder.user) holder.user = names_.of(*holder.uid);
+  return holder.user.value_or(fmt::format("user {}", *holder.uid));
+}
+
 std::string Devices::foreign_note(const GpuDevice& device) {
   if (const auto other = locks_.holder(device.uuid))
     return fmt::format("in use by another Paceline server ({})", *other);
   for (const pid_t pid : device.processes)
-    if (const Holder& found = holder(pid); !found.is_worker)
-      return fmt::format("in use by process {} of {}: {}", pid, found.user, found.command);
+    if (Holder& found = holder(pid); !found.is_worker)
+      return fmt::format("in use by process {} of {}: {}", pid, user_of(found), found.command);
   return {};
 }
 

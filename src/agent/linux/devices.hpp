@@ -16,6 +16,7 @@
 #include "agent/linux/device_lock.hpp"
 #include "agent/linux/gpu_faults.hpp"
 #include "agent/linux/nvml.hpp"
+#include "agent/linux/user_names.hpp"
 #include "base/result.hpp"
 #include "model/node.hpp"
 
@@ -63,10 +64,13 @@ class Devices {
   // A process that computes on a device.
   struct Holder {
     std::uint64_t start_time = 0;
-    bool is_worker = false;  // of this server
-    std::string user, command;
+    bool is_worker = false;            // of this server
+    std::optional<std::uint32_t> uid;  // nothing: it can't be seen
+    std::optional<std::string> user;   // nothing: not known yet
+    std::string command;
   };
-  const Holder& holder(pid_t pid);
+  Holder& holder(pid_t pid);
+  std::string user_of(Holder& holder);
   [[nodiscard]] std::string foreign_note(const GpuDevice& device);
   void forget_holders(const std::vector<GpuDevice>& now);
 
@@ -74,6 +78,7 @@ class Devices {
   DeviceLocks locks_;
   std::string proc_;
   std::map<pid_t, Holder> holders_;
+  UserNames names_;
   std::unique_ptr<Nvml> nvml_;
   std::vector<GpuDevice> devices_;            // as found at the start: a slot is an index into it
   std::vector<std::int32_t> islands_, numa_;  // of each of them

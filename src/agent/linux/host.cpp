@@ -34,6 +34,7 @@
 #include "agent/linux/marks.hpp"
 #include "agent/linux/nursery.hpp"
 #include "agent/linux/ports.hpp"
+#include "agent/linux/process.hpp"
 #include "agent/linux/remove_tree.hpp"
 #include "agent/linux/segments.hpp"
 #include "agent/linux/set_aside.hpp"
@@ -113,6 +114,7 @@ struct LinuxHost::Impl {
                 [this](const ProcessKey& key) { return count_lost_supervisor(key); },
                 options.rendezvous_patience},
         accounts(options.accounts, name_of_node(options)),
+        inquiries(io_context, options.find_uid),
         marks(options.directory),
         cgroups(Cgroups::discover(marks.group())),
         memory(marks.group()),
@@ -165,17 +167,22 @@ struct LinuxHost::Impl {
   void try_peers(const WorkerLaunch& launch);
   void take_reach(const ProcessKey& key, const std::string& problem);
   void start_reached(const WorkerLaunch& launch);
+  void take_account(const ProcessKey& key, const FoundUid& found);
+  void start_identified(WorkerLaunch launch, const FoundUid& found);
   void start_now(const WorkerLaunch& launch);
   void start_shipped(WorkerLaunch launch);
   void take_arrived(JobId job, const Result<Arrived>& arrived);
   void keep(WantedCheckpoint checkpoint);
+  void keep_for(WantedCheckpoint checkpoint, const FoundUid& found);
   void warn_of_directory(JobId job);
   enum class Refused { machine, job };  // who is held back
   void refuse_start(const ProcessKey& key, const Error& error, Refused refused = Refused::machine);
   bool keep_for_later(const Action& action);
+  void go_on(const std::vector<Action>& actions);
   Result<void> try_start(WorkerLaunch launch, const std::string& path);
-  Result<void> identify(WorkerLaunch& launch);
+  Result<void> identify(WorkerLaunch& launch, const FoundUid& found);
   void watch_accounts();
+  void look_again(const std::string& user);
   Result<WorkerOrder> make_order(const WorkerLaunch& launch, const TakenDevices& taken);
   void offer_status(const WorkerOrder& order, WorkerFacts& facts) const;
   static void write_hostfile(const WorkerLaunch& launch, WorkerFacts& facts);
@@ -185,7 +192,7 @@ struct LinuxHost::Impl {
   void discard(const ProcessKey& key);
   bool forget_gang(const ProcessKey& key);
   void discard_aside(const ProcessKey& key);
-  void kill_unknown(const ProcessKey& key);
+  void tell_lost(const ProcessKey& key, const std::string& why);
   void tell_later(Observation seen);
   [[nodiscard]] SupervisedWorker* find(const ProcessKey& key) const;
 
@@ -218,6 +225,7 @@ struct LinuxHost::Impl {
   FileRemover remover{io, chores};
   WorkerContext context;
   AccountBook accounts;
+  AccountInquiries inquiries;
   Marks marks;
   Cgroups cgroups;
   GangMemory memory;
@@ -234,10 +242,16 @@ struct LinuxHost::Impl {
     WorkerLaunch launch;
     std::vector<Action> actions;
     bool warned = false;
+    Duration since = since_boot_asleep_too();  // its lease counts from here
   };
   void take_back_warning(const Waiting& start);
+  bool is_leased(Waiting& start);
+  void renew_waiting(Duration lease);
   std::map<ProcessKey, Waiting> trying;   // until its node's peers are reached
+  std::map<ProcessKey, Waiting> naming;   // then until its user's account is known
   std::map<ProcessKey, Waiting> waiting;  // then for its job's directory
+  // The newest of each job, until its user's account is known.
+  std::map<JobId, WantedCheckpoint> keeping;
   Lookers lookers;
   std::shared_ptr<HeldLogs> held_logs;
   std::shared_ptr<std::atomic<bool>> emptying = std::make_shared<std::atomic<bool>>(false);
@@ -490,7 +504,7 @@ SupervisedWorker* LinuxHost::Impl::find(const ProcessKey& key) const {
 
 void LinuxHost::Impl::start(const WorkerLaunch& launch) {
   const ProcessKey& key = launch.key;
-  const bool waits = trying.contains(key) || waiting.contains(key);
+  const bool waits = trying.contains(key) || naming.contains(key) || waiting.contains(key);
   if (find(key) != nullptr || aside.contains(key) || waits) return;
   launch.peers.empty() ? start_reached(launch) : try_peers(launch);
 }
@@ -503,19 +517,60 @@ void LinuxHost::Impl::try_peers(const WorkerLaunch& launch) {
 
 // This gang meets elsewhere, perhaps: others start here.
 void LinuxHost::Impl::take_reach(const ProcessKey& key, const std::string& problem) {
-  const auto start = trying.extract(key);
+  auto start = trying.extract(key);
   if (start.empty()) return;  // it was killed
-  const auto& [launch, actions, warned] = start.mapped();
   if (!problem.empty())
     return refuse_start(key, {ErrorCode::unavailable, problem, {}, Retry::may_help}, Refused::job);
-  start_reached(launch);
+  if (!is_leased(start.mapped())) return;
+  start_reached(start.mapped().launch);
+  go_on(start.mapped().actions);
+}
+
+// What waits uses up its lease as what runs does: where no server is heard for so long, others may run it
+// elsewhere. False: it is over, and told.
+bool LinuxHost::Impl::is_leased(Waiting& start) {
+  if (!start.launch.lease) return true;
+  Duration& left = start.launch.lease->left;
+  left -= since_boot_asleep_too() - start.since;
+  if (left > Duration::zero()) return true;
+  tell_lost(start.launch.key, "Its machine heard of no server for too long before it could start.");
+  return false;
+}
+
+void LinuxHost::Impl::renew_waiting(Duration lease) {
+  const Duration now = since_boot_asleep_too();
+  for (auto* starts : {&trying, &naming, &waiting})
+    for (auto& [key, start] : *starts) {
+      if (start.launch.lease) start.launch.lease->left = lease;
+      start.since = now;
+    }
+}
+
+void LinuxHost::Impl::go_on(const std::vector<Action>& actions) {
   for (const Action& action : actions)
     if (!keep_for_later(action)) perform(action);
 }
 
 void LinuxHost::Impl::start_reached(const WorkerLaunch& launch) {
+  if (auto sound = validate(launch.launch); !sound) return refuse_start(launch.key, sound.error());
+  if (!accounts.must_ask()) return start_identified(launch, {});
+  naming.emplace(launch.key, Waiting{launch, {}});
+  inquiries.ask(launch.user,
+                [this, key = launch.key](const FoundUid& found) { take_account(key, found); });
+}
+
+void LinuxHost::Impl::take_account(const ProcessKey& key, const FoundUid& found) {
+  auto start = naming.extract(key);
+  if (start.empty()) return;  // it was killed
+  if (!is_leased(start.mapped())) return;
+  start_identified(start.mapped().launch, found);
+  go_on(start.mapped().actions);
+}
+
+void LinuxHost::Impl::start_identified(WorkerLaunch launch, const FoundUid& found) {
+  if (auto known = identify(launch, found); !known) return refuse_start(launch.key, known.error());
   if (launch.launch.shipped.ship.empty() && !launch.copy) return start_now(launch);
-  start_shipped(launch);
+  start_shipped(std::move(launch));
 }
 
 void LinuxHost::Impl::start_now(const WorkerLaunch& launch) {
@@ -546,8 +601,6 @@ void LinuxHost::Impl::refuse_start(const ProcessKey& key, const Error& error, Re
 
 // One is made for all workers of the job here.
 void LinuxHost::Impl::start_shipped(WorkerLaunch launch) {
-  if (auto sound = validate(launch.launch); !sound) return refuse_start(launch.key, sound.error());
-  if (auto known = identify(launch); !known) return refuse_start(launch.key, known.error());
   const JobId job = launch.key.job;
   const auto first = waiting.lower_bound(ProcessKey{job, {}, 0});
   const bool under_way = first != waiting.end() && first->first.job == job;
@@ -582,12 +635,13 @@ void LinuxHost::Impl::take_arrived(JobId job, const Result<Arrived>& arrived) {
   if (ready.empty() && !has_workers) directories.remove(job);  // nobody tells of its end
   for (auto& start : ready) {
     take_back_warning(start);
-    auto& [launch, actions, warned] = start;
+    auto& [launch, actions, warned, since] = start;
     if (!arrived) {
       // What this machine lacks for other jobs, their starts find out.
       refuse_start(launch.key, arrived.error(), Refused::job);
       continue;
     }
+    if (!is_leased(start)) continue;
     if (!arrived->checkpoint.empty()) launch.checkpoint = arrived->checkpoint;
     if (!arrived->directory.empty()) {
       launch.launch.directory = arrived->directory;
@@ -599,13 +653,23 @@ void LinuxHost::Impl::take_arrived(JobId job, const Result<Arrived>& arrived) {
   }
 }
 
-// Of an account that this machine doesn't have there are no files here.
 void LinuxHost::Impl::keep(WantedCheckpoint checkpoint) {
   if (!options.keep) return;
+  if (!accounts.must_ask()) return keep_for(std::move(checkpoint), {});
+  const JobId job = checkpoint.key.job;
+  const std::string user = checkpoint.user;
+  if (!keeping.insert_or_assign(job, std::move(checkpoint)).second) return;
+  inquiries.ask(user, [this, job](const FoundUid& found) {
+    keep_for(std::move(keeping.extract(job).mapped()), found);
+  });
+}
+
+// Of an account that this machine doesn't have there are no files here.
+void LinuxHost::Impl::keep_for(WantedCheckpoint checkpoint, const FoundUid& found) {
   WorkerLaunch whose;
   whose.user = checkpoint.user;
   whose.uid = checkpoint.uid;
-  if (const auto known = accounts.identify(whose); !known)
+  if (const auto known = accounts.identify(whose, found); !known)
     return spdlog::warn("The checkpoint '{}' of job {} isn't sent to the server: {}",
                         checkpoint.path, checkpoint.key.job.value, known.error().message);
   checkpoint.uid = whose.uid;
@@ -622,8 +686,9 @@ bool LinuxHost::Impl::keep_for_later(const Action& action) {
           return std::nullopt;
       },
       action);
-  auto& starts = key && trying.contains(*key) ? trying : waiting;
-  const auto found = key ? starts.find(*key) : starts.end();
+  if (!key) return false;
+  auto& starts = trying.contains(*key) ? trying : naming.contains(*key) ? naming : waiting;
+  const auto found = starts.find(*key);
   if (found == starts.end()) return false;
   if (!std::holds_alternative<Kill>(action)) {
     found->second.actions.push_back(action);
@@ -642,9 +707,9 @@ bool LinuxHost::Impl::keep_for_later(const Action& action) {
 
 // Whom it turns out not to know it says before the end that is the reason, so that the next plan
 // knows.
-Result<void> LinuxHost::Impl::identify(WorkerLaunch& launch) {
+Result<void> LinuxHost::Impl::identify(WorkerLaunch& launch, const FoundUid& found) {
   const auto before = accounts.strangers();
-  auto known = accounts.identify(launch);
+  auto known = accounts.identify(launch, found);
   if (accounts.strangers() != before) {
     devices_changed();
     watch_accounts();
@@ -654,14 +719,19 @@ Result<void> LinuxHost::Impl::identify(WorkerLaunch& launch) {
 
 void LinuxHost::Impl::watch_accounts() {
   accounts_timer.after(kAccountsInterval, [this] {
-    if (accounts.look_again()) devices_changed();
+    for (const std::string& user : accounts.strangers()) look_again(user);
     if (!accounts.strangers().empty()) watch_accounts();
   });
 }
 
+void LinuxHost::Impl::look_again(const std::string& user) {
+  if (inquiries.is_asked(user)) return;
+  inquiries.ask(user, [this, user](const FoundUid& found) {
+    if (accounts.look_again(user, found)) devices_changed();
+  });
+}
+
 Result<void> LinuxHost::Impl::try_start(WorkerLaunch launch, const std::string& path) {
-  if (auto sound = validate(launch.launch); !sound) return sound;
-  if (auto known = identify(launch); !known) return known;
   if (auto room = look_for_room(options.directory, kRoomMin); !room) return room;
   auto taken = devices.take(launch.slots, launch.local_slots);
   if (!taken) return fail(taken.error());
@@ -887,11 +957,11 @@ void LinuxHost::Impl::watch_devices(std::chrono::seconds delay) {
 
 // ---- the other actions ----
 
-void LinuxHost::Impl::kill_unknown(const ProcessKey& key) {
+void LinuxHost::Impl::tell_lost(const ProcessKey& key, const std::string& why) {
   WorkerGone gone;
   gone.key = key;
   gone.cause = Cause::node_lost;
-  gone.message = "This node knows nothing of the worker.";
+  gone.message = why;
   gone.at = context.clock.now();
   tell_later(gone);
 }
@@ -1155,7 +1225,7 @@ void LinuxHost::Impl::perform(const Action& action) {
       else if (const auto found = impl.aside.find(a.key); found != impl.aside.end())
         found->second->kill();
       else
-        impl.kill_unknown(a.key);
+        impl.tell_lost(a.key, "This node knows nothing of the worker.");
     }
     void operator()(const Freeze& a) const {
       if (auto* worker = impl.find(a.key)) worker->send({ControlCommand::Kind::freeze, 0});
@@ -1170,6 +1240,7 @@ void LinuxHost::Impl::perform(const Action& action) {
     void operator()(const RenewLeases& a) const {
       for (const auto& [key, worker] : impl.workers)
         worker->send({ControlCommand::Kind::lease, 0, {.left = a.lease}});
+      impl.renew_waiting(a.lease);
     }
     void operator()(const SetMembership& a) const {
       if (auto* worker = impl.find(a.key)) worker->set_membership(a.membership, a.place);

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "agent/host.hpp"
+#include "agent/linux/account_inquiries.hpp"
 #include "agent/linux/accounts.hpp"
 #include "agent/linux/device_lock.hpp"
 #include "agent/linux/gang_reach.hpp"
@@ -73,6 +74,8 @@ struct HostOptions {
   std::string runtime;  // the folder with the Python package that scripts may import; empty: none
   // by_name: this machine is not the server's. What is missing for a job is told with the node's name.
   Accounts accounts = Accounts::as_told;
+  // Called on other threads; what it works on is its own.
+  AccountInquiries::Find find_uid = agent::find_uid;
 };
 
 class LinuxHost final : public Host {

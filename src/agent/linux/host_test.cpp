@@ -2137,13 +2137,16 @@ TEST_F(HostTest, RefusesTheJobOfWhomItDoesNotKnowAndSaysSoBefore) {
   options.node_name = "gpu-3";
   TestHost host(directory_.path(), options);
   int told = 0;
-  host->on_devices_changed([&] { ++told; });
+  host->on_devices_changed([&] {
+    ++told;
+    EXPECT_TRUE(host.seen<WorkerGone>().empty());
+  });
   WorkerLaunch launch = shell_worker(key(1), "true");
   launch.user = "no-such-user-here";
   host.start(launch);
   const bool roots = ::geteuid() == 0;
-  EXPECT_EQ(told, roots ? 1 : 0);
   const WorkerGone gone = host.gone(key(1));
+  EXPECT_EQ(told, roots ? 1 : 0);
   EXPECT_EQ(gone.cause, Cause::refused);
   EXPECT_TRUE(gone.alone) << "others may start";
   EXPECT_THAT(gone.message, HasSubstr("gpu-3"));
@@ -2179,6 +2182,120 @@ TEST_F(HostTest, RunsAJobAsTheAccountOfThatNameHere) {
   const std::string nobody = std::to_string(find_uid("nobody")->value());
   EXPECT_THAT(log(1), HasSubstr("\n" + nobody + "\n"));
   EXPECT_THAT(log(1), Not(HasSubstr("\n0")));
+}
+
+// A machine whose name service hangs for some.
+class HeldNamesTest : public HostTest {
+ protected:
+  void SetUp() override {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root's agent asks";
+    names_.hold("slow");
+  }
+  HostOptions options() {
+    HostOptions options;
+    options.accounts = Accounts::by_name;
+    options.find_uid = names_.find();
+    return options;
+  }
+  static WorkerLaunch worker_of(const std::string& user, const ProcessKey& key,
+                                const std::string& script = "id -u") {
+    WorkerLaunch launch = shell_worker(key, script);
+    launch.user = user;
+    launch.launch.environment["HOME"] = "/";
+    return launch;
+  }
+
+  HeldNames names_;
+};
+
+TEST_F(HeldNamesTest, AStartWaitsForItsUsersNameAndForNoOthers) {
+  TestHost host(directory_.path(), options());
+  const ProcessKey slow = key(1), other = key(2), later = key(3);
+  WorkerLaunch waits = worker_of("slow", slow);
+  waits.launch.groups = {1};
+  host.start(waits);
+  host.start(waits);
+  host.start(worker_of("nobody", other));
+  EXPECT_EQ(host.gone(other).exit_code, 0);
+  EXPECT_EQ(host.seen<WorkerRuns>().size(), 1U);
+  host.start(worker_of("slow", later, "sleep 1000"));
+  host->perform(SetShouldStop{later, "notice"});
+  host->perform(Kill{later});
+  EXPECT_EQ(host.gone(later).signal, SIGKILL) << "it needs no name to be over";
+  names_.release();
+  EXPECT_EQ(host.gone(slow).message, "User id 1008 has no account on this machine.");
+  EXPECT_EQ(host.seen<WorkerGone>().size(), 3U);
+  EXPECT_EQ(names_.asked(), 2);
+}
+
+TEST_F(HeldNamesTest, WhatRunsIsStoppedAsEver) {
+  TestHost host(directory_.path(), options());
+  host.start(worker_of("nobody", key(1),
+                       "trap 'echo noticed; exit 0' TERM; echo up; "
+                       "while :; do sleep 0.01; done"));
+  ASSERT_TRUE(host.until([&] { return log(1).ends_with("up\n"); }));
+  host.start(worker_of("slow", key(2)));
+  host->perform(GiveNotice{key(1)});
+  EXPECT_EQ(host.gone(key(1)).exit_code, 0);
+  EXPECT_THAT(log(1), EndsWith("up\nnoticed\n"));
+}
+
+TEST_F(HeldNamesTest, AStrangerIsRefusedMeanwhile) {
+  TestHost host(directory_.path(), options());
+  host.start(worker_of("slow", key(1)));
+  host.start(worker_of("no-such-user-here", key(2)));
+  EXPECT_EQ(host.gone(key(2)).cause, Cause::refused);
+  EXPECT_THAT(host->describe().strangers, ElementsAre("no-such-user-here"));
+}
+
+TEST_F(HeldNamesTest, TheNewestCheckpointOfAJobWaits) {
+  std::vector<WantedCheckpoint> wanted;
+  HostOptions sending = options();
+  sending.keep = [&](WantedCheckpoint one) { wanted.push_back(std::move(one)); };
+  TestHost host(directory_.path(), sending);
+  host->perform(Keep{{key(7), 3, "/a.pt", "slow", 1}});
+  host->perform(Keep{{key(7), 4, "/b.pt", "slow", 1}});
+  host->perform(Keep{{key(8), 1, "/c.pt", "ann", 1}});
+  ASSERT_TRUE(host.until([&] { return wanted.size() == 1; }));
+  EXPECT_EQ(wanted[0].uid, 1007U);
+  names_.release();
+  ASSERT_TRUE(host.until([&] { return wanted.size() == 2; }));
+  EXPECT_EQ(wanted[1].path, "/b.pt");
+  EXPECT_EQ(wanted[1].uid, 1008U);
+}
+
+TEST_F(HeldNamesTest, WhatWaitsForLongerThanItsLeaseNeverStarts) {
+  TestHost host(directory_.path(), options());
+  constexpr auto kLease = std::chrono::milliseconds{50};
+  host.start(leased(worker_of("slow", key(1)), kLease));
+  host.start(leased(worker_of("slow", key(2)), kLease));
+  host->perform(Kill{key(2)});
+  const auto until = std::chrono::steady_clock::now() + 2 * kLease;
+  ASSERT_TRUE(host.until([&] { return std::chrono::steady_clock::now() > until; }));
+  host.start(leased(worker_of("slow", key(3)), std::chrono::hours{1}));
+  names_.release();
+  EXPECT_EQ(host.gone(key(1)).cause, Cause::node_lost);
+  EXPECT_THAT(host.gone(key(1)).message, HasSubstr("before it could start"));
+  EXPECT_NE(host.gone(key(3)).cause, Cause::node_lost);
+}
+
+TEST_F(HeldNamesTest, ALeaseIsRenewedForWhatWaitsToo) {
+  TestHost host(directory_.path(), options());
+  host.start(leased(worker_of("slow", key(1)), std::chrono::microseconds{1}));
+  host->perform(RenewLeases{std::chrono::hours{1}});
+  names_.release();
+  EXPECT_NE(host.gone(key(1)).cause, Cause::node_lost);
+}
+
+TEST_F(HeldNamesTest, AHostThatLeavesWaitsForNoName) {
+  {
+    TestHost host(directory_.path(), options());
+    host.start(worker_of("slow", key(1)));
+    ASSERT_TRUE(host.until([&] { return names_.asked() == 1; }));
+    host.crash();
+  }
+  TestHost next(directory_.path(), options());
+  EXPECT_TRUE(next->claims().empty()) << "nothing began";
 }
 
 TEST_F(HostTest, RefusesToStartAWorkerOfSomebodyElseWithoutTheRight) {

@@ -1,7 +1,6 @@
 #include "agent/linux/job_directories.hpp"
 
 #include <fmt/format.h>
-#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,7 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include "agent/linux/accounts.hpp"
 #include "agent/linux/files.hpp"
+#include "agent/linux/inquiry.hpp"
 #include "agent/linux/laid_checkpoint.hpp"
 #include "agent/linux/remove_tree.hpp"
 #include "base/number.hpp"
@@ -56,7 +57,7 @@ std::vector<std::string> set_aside(const std::string& folder, JobId job) {
   return paths;
 }
 
-std::uint32_t uid_of(const std::string& path) {
+std::uint32_t owner_of(const std::string& path) {
   struct stat info {};
   return ::lstat(path.c_str(), &info) == 0 ? info.st_uid : 0;
 }
@@ -64,7 +65,7 @@ std::uint32_t uid_of(const std::string& path) {
 // With the rights of its user, who may have moved there what is somebody else's.
 Removal remove_one(const std::string& path) {
   {
-    const auto as = AsUser::begin(UserRights::of(uid_of(path)));
+    const auto as = AsUser::begin(UserRights::of(owner_of(path)));
     if (!as) return Removal::stuck;
     if (const Removal emptied = empty_tree(path); emptied != Removal::done) return emptied;
   }
@@ -72,29 +73,21 @@ Removal remove_one(const std::string& path) {
   return errno == ENOTEMPTY ? Removal::more : Removal::stuck;
 }
 
-// The name service may take its time.
-std::optional<Unpacking::Owner> owner_of(const WorkerLaunch& launch) {
-  if (::geteuid() != 0) return std::nullopt;
-  if (!launch.launch.groups.empty()) return Unpacking::Owner{launch.uid, launch.launch.groups[0]};
-  passwd entry{};
-  passwd* found = nullptr;
-  std::vector<char> space(16 << 10);
-  ::getpwuid_r(launch.uid, &entry, space.data(), space.size(), &found);
-  return Unpacking::Owner{launch.uid, found == nullptr ? launch.uid : found->pw_gid};
-}
+using Owner = std::optional<Unpacking::Owner>;
 
 Result<void> unpack_for(const WorkerLaunch& launch, const std::string& store, const std::string& to,
-                        const std::set<std::string>& fresh) {
+                        const Owner& owner, const std::set<std::string>& fresh) {
   if (is_directory_of(to, launch.uid)) return {};
   remove_one(to);
-  return unpack_ship({store, launch.uid, launch.launch.shipped.ship, to, owner_of(launch), fresh});
+  return unpack_ship({store, launch.uid, launch.launch.shipped.ship, to, owner, fresh});
 }
 
 // By way of a directory beside those of jobs: root unpacks, and the user moves.
 Result<void> lay_for(const WorkerLaunch& launch, const std::string& store, const Arrived& to,
-                     const std::string& aside, const std::set<std::string>& fresh) {
+                     const std::string& aside, const Owner& owner,
+                     const std::set<std::string>& fresh) {
   remove_one(aside);
-  auto laid = unpack_ship({store, launch.uid, launch.copy->ship, aside, owner_of(launch), fresh});
+  auto laid = unpack_ship({store, launch.uid, launch.copy->ship, aside, owner, fresh});
   if (laid) laid = lay_checkpoint({aside, to.checkpoint, launch.uid});
   remove_one(aside);
   return laid;
@@ -128,10 +121,22 @@ struct JobDirectories::Making {
   std::vector<std::function<void()>> late;  // the same, until they are told
   std::optional<Steady::time_point> again_at;
   std::optional<Error> lost;  // what was wrong at first
+  bool has_come = false;      // and is to be unpacked
+  std::optional<Inquiry<std::uint32_t>> group;
+  Owner owner;  // of what is unpacked
   std::mutex mutex;
   std::set<std::string> fresh;  // of what was brought
   std::optional<Result<void>> lacking, brought, unpacked;
 
+  // False: the name service hasn't said yet.
+  bool knows_owner() {
+    if (::geteuid() != 0 || owner) return true;
+    const auto& groups = launch.launch.groups;
+    if (groups.empty() && !group) group.emplace([uid = launch.uid] { return find_gid(uid); });
+    const auto gid = groups.empty() ? group->answer() : groups.front();
+    if (gid) owner = Unpacking::Owner{launch.uid, *gid};
+    return gid.has_value();
+  }
   [[nodiscard]] const std::string& ship() const {
     return part == Part::directory ? launch.launch.shipped.ship : launch.copy->ship;
   }
@@ -246,16 +251,18 @@ void JobDirectories::bring(const std::shared_ptr<Making>& making) {
 }
 
 void JobDirectories::unpack(const std::shared_ptr<Making>& making) {
+  if (!making->knows_owner()) return;
+  making->has_come = false;
   if (making->part == Making::Part::directory)
     return chores_.add([making, store = source_.store] {
-      making->tell(&Making::unpacked,
-                   unpack_for(making->launch, store, making->arrives.directory, making->fresh));
+      making->tell(&Making::unpacked, unpack_for(making->launch, store, making->arrives.directory,
+                                                 making->owner, making->fresh));
     });
   const auto aside = fmt::format("{}/{}-{}.laid", directory_, making->launch.key.job.value,
                                  making->ship().substr(0, kShownDigits));
   chores_of(making->launch.uid).add([making, store = source_.store, aside] {
-    making->tell(&Making::unpacked,
-                 lay_for(making->launch, store, making->arrives, aside, making->fresh));
+    making->tell(&Making::unpacked, lay_for(making->launch, store, making->arrives, aside,
+                                            making->owner, making->fresh));
   });
 }
 
@@ -275,8 +282,9 @@ void JobDirectories::look(const std::shared_ptr<Making>& making) {
     if (!*brought)
       making->tell(&Making::unpacked, std::move(*brought));
     else
-      unpack(making);
+      making->has_come = true;
   }
+  if (making->has_come) unpack(making);
   if (auto unpacked = making->take(&Making::unpacked))
     return take_outcome(making, std::move(*unpacked));
   if (now - making->since < source_.late) return;
@@ -331,7 +339,7 @@ void JobDirectories::remove(JobId job) {
 
 // What users fill is removed by their own chores, a part at a time.
 void JobDirectories::begin_removal(const std::string& path) {
-  chores_of(uid_of(path)).add([path, removals = removals_] {
+  chores_of(owner_of(path)).add([path, removals = removals_] {
     removals->take(path, remove_one(path));
   });
 }

@@ -74,6 +74,7 @@ class JobDirectories {
   [[nodiscard]] std::shared_ptr<Making> new_making(const WorkerLaunch& launch) const;
   void begin(const std::shared_ptr<Making>& making);
   Chores& chores_of(std::uint32_t uid);
+  // Once it is known whose it is to be.
   void unpack(const std::shared_ptr<Making>& making);
   static Error lost_error(const Making& making);
   void bring(const std::shared_ptr<Making>& making);

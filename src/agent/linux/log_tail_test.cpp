@@ -57,7 +57,7 @@ class LogTailTest : public ::testing::Test {
   }
   // Of the report in the line that ends there.
   static std::uint64_t number(std::uint64_t offset) { return offset * kLineNumbers; }
-  static Time at(int seconds) { return time_from_us(seconds * 1'000'000LL); }
+  static Time at(int second) { return time_from_us(second * 1'000'000LL); }
 
   TempDirectory directory_;
   std::vector<Seen> seen_;

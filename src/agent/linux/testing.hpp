@@ -36,6 +36,26 @@ class TempDirectory {
 // Waits until the condition holds, at most half a minute; false if it never did.
 bool eventually(const std::function<bool()>& condition);
 
+// A name service that hangs for whom a test says. They have an account, as 'ann' has, about whom it answers.
+class HeldNames {
+ public:
+  HeldNames();
+  ~HeldNames() { release(); }
+  HeldNames(const HeldNames&) = delete;
+  HeldNames& operator=(const HeldNames&) = delete;
+
+  // In place of find_uid(): 1007 is ann, 1008 whoever was held, all others are as on this machine.
+  [[nodiscard]] AccountInquiries::Find find() const;
+  void hold(const std::string& user);
+  void release();
+  // So often it was asked.
+  [[nodiscard]] int asked() const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
 // A host and what it has told. Kills what still runs when the test is over.
 class TestHost {
  public:

@@ -8,7 +8,10 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <condition_variable>
 #include <csignal>
+#include <mutex>
+#include <set>
 #include <thread>
 
 #include "agent/linux/claim.hpp"
@@ -56,6 +59,43 @@ bool eventually(const std::function<bool()>& condition) {
     std::this_thread::sleep_for(kPoll);
   }
   return true;
+}
+
+struct HeldNames::State {
+  FoundUid find(const std::string& user) {
+    std::unique_lock lock(mutex);
+    ++asked;
+    if (!held.contains(user)) return user == "ann" ? FoundUid(1007) : find_uid(user);
+    changed.wait(lock, [this] { return released; });
+    return 1008;
+  }
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::set<std::string> held;
+  bool released = false;
+  int asked = 0;
+};
+
+HeldNames::HeldNames() : state_(std::make_shared<State>()) {}
+
+AccountInquiries::Find HeldNames::find() const {
+  return [state = state_](const std::string& user) { return state->find(user); };
+}
+
+void HeldNames::hold(const std::string& user) {
+  const std::lock_guard lock(state_->mutex);
+  state_->held.insert(user);
+}
+
+void HeldNames::release() {
+  const std::lock_guard lock(state_->mutex);
+  state_->released = true;
+  state_->changed.notify_all();
+}
+
+int HeldNames::asked() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->asked;
 }
 
 TestHost::TestHost(const std::string& directory, HostOptions options) {
