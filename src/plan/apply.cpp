@@ -1,5 +1,7 @@
 #include "plan/apply.hpp"
 
+#include <utility>
+
 #include "base/check.hpp"
 #include "plan/check.hpp"
 #include "plan/fold.hpp"
@@ -32,9 +34,14 @@ State::State(StateParts parts) : parts_(std::move(parts)) {
 }
 
 void Fold::on(const Began& began) {
-  const bool starts_those = by_rules_before(3);
-  parts_.fold_rules = began.rules;
-  if (!starts_those || by_rules_before(3)) return;
+  const std::uint32_t before = std::exchange(parts_.fold_rules, began.rules);
+  if (before < 3 && !by_rules_before(3)) start_those_that_wait_for_copies();
+  if (before >= 6 || by_rules_before(6)) return;
+  for (const Node& node : parts_.nodes)
+    if (!node.up) give_back_what_waits_for(node);
+}
+
+void Fold::start_those_that_wait_for_copies() {
   std::vector<JobId> waiting;
   for (const auto& key : state_.active())
     if (const Job& job = state_.job(key.job); job.forming && !job.current)

@@ -137,15 +137,13 @@ std::optional<Placement> Draft::fit_anywhere(const Job& job, std::int32_t worker
 }
 
 std::optional<Placement> Draft::fit_again(const Job& job, std::int32_t workers) const {
+  if (node_not_heard(snapshot_.state, job) != nullptr) return std::nullopt;
   const auto size = frozen_workers(job);
   if (!size) return fit_anywhere(job, workers);
   Placement own = frozen_seats(job);
   if (may_go_on(job, own)) return workers == *size ? std::optional(std::move(own)) : std::nullopt;
   const Time until = waits_for_own_until(job);
-  if (until <= snapshot_.now) {
-    if (node_not_heard(snapshot_.state, job) != nullptr) return std::nullopt;
-    return fit_anywhere(job, workers);
-  }
+  if (until <= snapshot_.now) return fit_anywhere(job, workers);
   ask_again(until);
   return std::nullopt;
 }

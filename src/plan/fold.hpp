@@ -144,7 +144,9 @@ class Fold {
   // ---- slots and indexes (fold_slots.cpp) ----
   void occupy(Job& job, const Gang& gang);
   void drop_forming(Job& job);
+  void start_those_that_wait_for_copies();
   void give_back_what_waits_for(const Node& node);
+  void give_back(Job& job);
   void free_seat(const ProcessKey& worker, const Seat& seat);            // where none was started
   void empty(const ProcessKey& worker, const Seat& seat, Time gone_at);  // the worker is gone
   void mark_ending(const Job& job, const Gang& gang);

@@ -7,7 +7,6 @@
 #include "model/kind.hpp"
 #include "model/unmet.hpp"
 #include "plan/apply.hpp"
-#include "plan/draining.hpp"
 #include "plan/fold.hpp"
 #include "plan/retirement.hpp"
 
@@ -56,26 +55,45 @@ void Fold::on(const NodeDown& e) {
   if (!by_rules_before(6)) give_back_what_waits_for(node);
 }
 
-// The seats of a generation that would wait for the machine: to leave it, or to start there. Nobody knows
-// how long.
+// The seats of a generation that would wait for the machine: to leave it, to start there, or for a copy of
+// what lies there alone. Nobody knows how long.
 void Fold::give_back_what_waits_for(const Node& node) {
-  const auto waits_there = [&](const Gang& gang) {
-    return std::ranges::any_of(gang.workers, [&](const Worker& worker) {
-      return worker.state != WorkerState::ended && worker.seat.node == node.id;
-    });
+  const auto stands_there = [&](const Worker& worker) {
+    return worker.state != WorkerState::ended && worker.seat.node == node.id;
   };
-  for (const JobId id : jobs_on(state_, node)) {
-    const Job& job = state_.job(id);
-    if (!job.forming || job.forms_in_place()) continue;
-    if (!waits_there(*job.forming) && !(job.current && waits_there(*job.current))) continue;
-    Job& gives_back = touch(id);
-    if (!gives_back.current) {
-      requeue(gives_back, Duration::zero());
-      continue;
-    }
-    drop_forming(gives_back);
-    enter(gives_back, JobState::stopping);
+  const auto waits = [&](const Job& job) {
+    if (!job.forming || (job.lends() && job.forms_in_place())) return false;
+    const bool leaves = job.current && std::ranges::any_of(job.current->workers, stands_there);
+    return leaves || std::ranges::any_of(job.forming->workers, stands_there);
+  };
+  const auto waits_for_copy = [&](const Job& job) {
+    return job.forming && !job.current && lacks_checkpoint(job, *job.forming) &&
+           job.checkpoint->place->node == node.spec.name;
+  };
+  std::vector<JobId> waiting;
+  for (const auto& key : state_.active()) {
+    const Job& job = state_.job(key.job);
+    if (waits(job) || waits_for_copy(job)) waiting.push_back(job.id);
   }
+  for (const JobId id : waiting) give_back(touch(id));
+}
+
+// A start that was only promised takes nothing from the time that the job has waited.
+void Fold::give_back(Job& job) {
+  if (job.forms_in_place()) {
+    drop_forming(job);
+    return wait_while_too_few(job);
+  }
+  if (job.current) {
+    drop_forming(job);
+    return enter(job, JobState::stopping);
+  }
+  const bool starts = job.state == JobState::starting;
+  const Time waiting_since = job.waiting_since, eligible_at = job.eligible_at;
+  requeue(job, Duration::zero());
+  if (!starts) return;
+  job.waiting_since = waiting_since;
+  job.eligible_at = eligible_at;
 }
 
 void Fold::on(const NodeDrained& e) {

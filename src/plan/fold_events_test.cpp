@@ -494,15 +494,51 @@ TEST(Nodes, ThatGoDownWhileAGangIsToLeaveThemGiveBackTheSeatsOfTheNext) {
   }
 }
 
+TEST(Nodes, ThatWereDownAlreadyAreLookedAtOnceByTheFirstServerOfTheseRules) {
+  World world("3x2 cpu");
+  world.fold_by(5);
+  const JobId a = world.run("2..3 elastic=restart slots_per_worker=2", 2);
+  world.change_size(a, 3);
+  world.node_down("cpu-1");
+  ASSERT_TRUE(world.job(a).forming);
+  world.fold_by(kFoldRules);
+  world.submit("1");
+  EXPECT_FALSE(world.job(a).forming);
+  EXPECT_EQ(world.state().free_slots().total(), 2U);
+}
+
+// It was lawful when it was made.
+TEST(Nodes, ThatAreNotHeardWereLeftByPlansOfBefore) {
+  World world("3x2 cpu");
+  world.fold_by(5);
+  const JobId a = world.run("1..3 elastic=restart slots_per_worker=2", 1);
+  world.checkpoint(a);
+  world.node_down("cpu-0");
+  Plan plan{world.state().round() + 1, "elastic-fifo", "test", {}, {}, {}, {}};
+  plan.changes.push_back({ChangeKind::move,
+                          a,
+                          Generation{2},
+                          {Seat{NodeId{1}, {0, 1}}},
+                          {ReasonCode::script, {}, "because"},
+                          0,
+                          {}});
+  world.fold(plan);
+  EXPECT_EQ(world.state().misfit(), "");
+  EXPECT_EQ(world.job(a).last_generation, Generation{2});
+}
+
 TEST(Nodes, ThatGoDownWhileAStartWaitsForThemSendItBackToTheQueue) {
   World world("2x2 cpu");
   const JobId a = world.run("1 slots_per_worker=2", 1);
   const JobId b = world.submit("2 slots_per_worker=2");
+  const Time since = world.job(b).waiting_since;
+  world.advance(span("25m"));
   world.preempt(a, b, 2);
   ASSERT_EQ(world.job(b).state, JobState::starting);
   world.node_down(world.state().find_node(world.job(a).current->workers[0].seat.node)->spec.name);
   EXPECT_EQ(world.job(b).state, JobState::pending);
   EXPECT_FALSE(world.job(b).forming);
+  EXPECT_EQ(world.job(b).waiting_since, since) << "its patience goes on";
   EXPECT_EQ(world.job(a).state, JobState::stopping);
   EXPECT_EQ(world.state().free_slots().total(), 2U);
 }

@@ -194,6 +194,15 @@ TEST_F(Lending, WaitsForItsOwnAsLongAsStartingAnewWouldCost) {
   expect_same_from_parts();
 }
 
+TEST_F(Lending, OnAMachineThatIsNotHeardItWaitsWhateverItsOwnerAsksFor) {
+  world.started(other);
+  world.node_down("cpu-0");
+  world.advance(span("1h"));
+  EXPECT_EQ(fit(giver, 1), std::nullopt);
+  world.resize(giver, "2..2");
+  EXPECT_EQ(fit(giver, 2), std::nullopt);
+}
+
 TEST_F(Lending, StartsAnewAtOnceWhereItsOwnerAsksForAnotherSize) {
   world.started(other);
   world.ended(other);

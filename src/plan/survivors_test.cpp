@@ -269,6 +269,33 @@ TEST_F(Survivors, WaitForSlotsThatOthersLeave) {
 
 // ---- newcomers that don't come ----
 
+// Nor those beside them: it may be days.
+TEST(SurvivorsOnTwo, GoOnWithoutNewcomersOnAMachineThatIsNotHeard) {
+  World world("3x1 box");
+  const JobId id = world.run("1..3 elastic=restart", 1);
+  world.stands(id);
+  const auto seat = [](std::uint32_t node) { return Seat{NodeId{node}, {0}}; };
+  const auto grow = [&] {
+    const ProcessKey first = world.job(id).current->process(id, 0);
+    world.resize_in_place(id, {seat(0), seat(1), seat(2)}, {{first, 0}});
+    const ProcessKey there = world.job(id).forming->process(id, 2);
+    world.tell(WorkerStarted{there, 4711});
+    world.tell(WorkerReady{there, there.born});
+  };
+  grow();
+  world.node_down("box-1");
+  const Job& job = world.job(id);
+  EXPECT_FALSE(job.forming);
+  EXPECT_EQ(job.state, JobState::running);
+  EXPECT_EQ(job.current->joins_failed, 0) << "it is no fault of theirs";
+  EXPECT_EQ(job.parting.size(), 2U);
+  world.node_up("box-1");
+  for (const Parting& each : std::vector(job.parting)) world.ended(each.process, ending("0"));
+  grow();
+  world.node_down("box-0");
+  EXPECT_FALSE(world.job(id).forming) << "the one that they would meet can't be told";
+}
+
 TEST_F(Survivors, GoOnAsTheyWereWhereANewcomerEnds) {
   grow();
   world_.tell(WorkerStarted{born(2, 2), 4711});

@@ -7,6 +7,7 @@
 #include "estimate/resize_cost.hpp"
 #include "plan/apply.hpp"
 #include "plan/draining.hpp"
+#include "plan/protection.hpp"
 
 namespace paceline {
 namespace {
@@ -64,6 +65,7 @@ class Rehearsal {
       return changed(job, leaver, change->second, outlook.begins);
     const auto ends = outlook.ends;
     const bool waits = job.state == JobState::running && job.resizable() &&
+                       node_not_heard(state_, job) == nullptr &&
                        may_leave_from({state_, now_}, job, node) > now_;
     if (waits) {
       leaver.how = Leaving::saving;

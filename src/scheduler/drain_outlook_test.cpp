@@ -116,6 +116,18 @@ TEST_F(DrainOutlookTest, WaitsForTheNextSave) {
   EXPECT_NEAR(outlook.lost_slot_seconds(), 2 * 5, 1);
 }
 
+TEST_F(DrainOutlookTest, AJobWithAWorkerThatIsNotHeardStaysUntilTheEnd) {
+  world.tell(RulesSet{{span("10m")}});
+  const JobId job = world.run("2..8", 8);
+  world.checkpoint(job);
+  world.advance(span("20m"));
+  world.node_down("cpu-1");
+  const auto outlook = look("cpu-0", {.within = span("1h")});
+  ASSERT_EQ(outlook.jobs.size(), 1U);
+  EXPECT_EQ(outlook.jobs[0].how, Leaving::stopped);
+  EXPECT_EQ(outlook.jobs[0].at, world.now() + span("1h"));
+}
+
 TEST_F(DrainOutlookTest, OfOneThatIsAnnouncedCountsFromItsBeginning) {
   world.tell(RulesSet{{span("10m")}});
   const JobId saves = world.run("2", 2);

@@ -7,6 +7,7 @@
 
 #include "estimate/remaining.hpp"
 #include "model/unmet.hpp"
+#include "plan/protection.hpp"
 #include "plan/reclaim.hpp"
 #include "policy/patient.hpp"
 #include "policy/settle.hpp"
@@ -78,15 +79,6 @@ std::string refusal_clause(const Node& node, Time now) {
   const double left = std::ceil(std::max(0.0, to_seconds(node.spec.refusal->until - now)));
   return fmt::format("node {} starts nothing for {:.0f} s more: {}", node.spec.name, left,
                      node.spec.refusal->why);
-}
-
-// One that a worker of the job is on, and that does not answer.
-const Node* silent_node(const State& state, const Job& job) {
-  for (const Worker& worker : job.current->workers) {
-    const Node* node = state.find_node(worker.seat.node);
-    if (worker.state != WorkerState::ended && !node->up) return node;
-  }
-  return nullptr;
 }
 
 bool refuses(const Node& node) { return node.up && (node.spec.refusal || node.drains()); }
@@ -205,10 +197,19 @@ Reason Explanation::reason(const Job& job, Viewer viewer) const {
       if (!job.lends()) return {ReasonCode::paused, {}, {}};
       return job.forming ? starting(job) : waiting(job);
     case JobState::stopping:
-      return {ReasonCode::stopping, {}, stop_sentence(*job.current->stop)};
+      return {ReasonCode::stopping, {}, why_stopping(job)};
     default:
       return {ReasonCode::ended, {}, ending_sentence(job, viewer)};
   }
+}
+
+// One whose resize was called off, too (Fold::give_back).
+std::string Explanation::why_stopping(const Job& job) const {
+  const Stop& stop = *job.current->stop;
+  if (stop.cause != Cause::resized || job.forming) return stop_sentence(stop);
+  const Node* node = node_not_heard(snapshot_.state, job);
+  return fmt::format("{}it goes back to the queue once its workers have ended",
+                     node == nullptr ? "" : node->spec.name + " isn't heard: ");
 }
 
 Reason Explanation::waiting(const Job& job) const {
@@ -257,7 +258,7 @@ Reason Explanation::starting(const Job& job) const {
 
 Reason Explanation::running(const Job& job) const {
   if (job.should_stop()) return {ReasonCode::target_reached, {job.workers()}, {}};
-  if (const Node* node = silent_node(snapshot_.state, job))
+  if (const Node* node = node_not_heard(snapshot_.state, job))
     return {ReasonCode::node_away, {job.workers(), lease_seconds(job, *node)}, node->spec.name};
   if (job.is_asked()) return asked(job);
   if (job.forms_in_place())
@@ -287,6 +288,9 @@ std::vector<std::string> Explanation::lines(const Job& job, Viewer viewer) const
   }
   if (const auto r = refused_.find(job.id); r != refused_.end() && job.state == JobState::running) {
     lines.push_back(fmt::format("Considered now: it {}.", sentence(r->second)));
+  } else if (const auto wait = waits_.find(job.id);
+             wait != waits_.end() && wait->second.code == ReasonCode::waits_for_node) {
+    lines.push_back(fmt::format("Considered now: it {}.", sentence(wait->second)));
   }
   if (job.current && viewer == Viewer::owner) {
     const std::int32_t size = job.current->size();
@@ -309,9 +313,14 @@ std::vector<std::string> Explanation::lines(const Job& job, Viewer viewer) const
         "there.");
   }
   if (job.lends()) {
+    const Node* node = node_not_heard(snapshot_.state, job);
     lines.push_back(
-        "Its slots are lent: it goes on in them once they are free, or starts anew elsewhere when "
-        "it has waited for as long as that would lose.");
+        node == nullptr
+            ? "Its slots are lent: it goes on in them once they are free, or starts anew elsewhere "
+              "when it has waited for as long as that would lose."
+            : fmt::format("Its slots are lent: it goes on in them once they are free and {} is "
+                          "heard again.",
+                          node->spec.name));
   }
   if ((job.state == JobState::pending || job.lends()) && !job.held) {
     add_refusals(job, lines);

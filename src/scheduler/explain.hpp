@@ -45,6 +45,7 @@ class Explanation {
  private:
   void find_kept(const Draft& draft);
   [[nodiscard]] Reason waiting(const Job& job) const;
+  [[nodiscard]] std::string why_stopping(const Job& job) const;
   [[nodiscard]] Reason starting(const Job& job) const;
   [[nodiscard]] Reason running(const Job& job) const;
   [[nodiscard]] Reason asked(const Job& job) const;

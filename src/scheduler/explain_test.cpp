@@ -54,6 +54,33 @@ TEST_F(ExplainTest, SlotsThatWereKeptOnANodeThatIsGoneAreNone) {
   EXPECT_FALSE(reservation(two.state())) << "nobody waits";
 }
 
+TEST_F(ExplainTest, WhatWaitsForAMachineThatIsNotHeardNamesIt) {
+  world = World("2x4 cpu memory=16", "fifo");
+  const JobId job = world.run("1..8 elastic=restart", 5);
+  world.checkpoint(job);
+  world.resize(job, "2..2");
+  world.node_down("cpu-1");
+  EXPECT_THAT(why(job), Contains(HasSubstr("to have 2 workers: resized once cpu-1 is heard")));
+  world.node_up("cpu-1");
+  world.round();
+  ASSERT_EQ(world.job(job).state, JobState::resizing);
+  world.node_down("cpu-1");
+  EXPECT_THAT(why(job)[0], HasSubstr("cpu-1 isn't heard: it goes back to the queue once its"));
+  world.node_up("cpu-1");
+  EXPECT_THAT(why(job)[0], HasSubstr("stopping: it goes back to the queue"));
+}
+
+TEST_F(ExplainTest, WhatIsFrozenOnAMachineThatIsNotHeardIsNotSaidToStartElsewhere) {
+  world = World("1x1 cpu memory=16; 1x1 cpu memory=16", "fifo");
+  const JobId giver = world.run("1 memory=4", 1);
+  world.lend(giver, world.submit("1"), 1);
+  const auto elsewhere = Contains(HasSubstr("starts anew elsewhere"));
+  EXPECT_THAT(why(giver), elsewhere);
+  world.node_down("cpu-0");
+  EXPECT_THAT(why(giver), Not(elsewhere));
+  EXPECT_THAT(why(giver), Contains(HasSubstr("once they are free and cpu-0 is heard again")));
+}
+
 TEST_F(ExplainTest, AGangThatDoesNotMeetIsNamedToTheOwner) {
   const JobId job = world.run("2", 2);
   const auto warned = Contains(HasSubstr("Look at it: none of its 2 workers"));
