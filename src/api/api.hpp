@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/login.hpp"
 #include "api/measures.hpp"
 #include "api/routes.hpp"
 #include "api/worker_output.hpp"
@@ -89,7 +90,10 @@ struct ApiOptions {
   ShipDesk* ships = nullptr;
   // Nothing, or no `ships`: none are kept.
   std::optional<CheckpointAccess> checkpoints = {};
-  // Of a shared server: may this user's account run anything? Empty: every one may.
+  // The name service of this machine.
+  LoginService logins = {};
+  // Of a shared server: may this user's account run anything? Empty: every one may. Errors: forbidden;
+  // unavailable (may_help): nobody knows now.
   std::function<Result<void>(std::uint32_t)> account = {};
   // Is an agent connected? Empty: a node that is up will do.
   std::function<bool()> ready = {};

@@ -19,6 +19,12 @@ namespace {
 constexpr std::size_t kLinesMax = 20'000;
 constexpr std::size_t kShownBytes = 60;  // of what was given in the place of an id
 
+// Nobody is root from another machine.
+std::optional<std::uint32_t> uid_of(const std::optional<Login>& account) {
+  if (!account || account->uid == 0) return std::nullopt;
+  return account->uid;
+}
+
 std::optional<TimeLeft> time_left(const Job& job, Time now) {
   if (is_over(job.state)) return std::nullopt;
   const auto workers = job.planned_workers();
@@ -80,7 +86,15 @@ Result<JobId> read_job_id(std::string_view text) {
 }
 
 ApiContext::ApiContext(Controller& c, ApiOptions o)
-    : controller(c), options(std::move(o)), started_at(c.now()), counts(c.state()) {}
+    : controller(c),
+      options(std::move(o)),
+      started_at(c.now()),
+      counts(c.state()),
+      user_names(options.logins.of_user),
+      logins(options.logins.of_name, {}) {
+  // Whoever keeps the server is known from the beginning.
+  for (const std::uint32_t keeper : {0U, options.uid}) (void)user_name(keeper);
+}
 
 Result<Principal> ApiContext::caller(const HttpRequest& request) {
   if (options.identify) return options.identify(request);
@@ -105,11 +119,12 @@ Result<Principal> ApiContext::caller(const Peer& peer) {
   const auto uid = peer.account->uid;
   const bool keeps = uid == 0 || uid == options.uid;
   if (!keeps && !shared()) {
-    return fail(ErrorCode::forbidden,
-                fmt::format("This server belongs to {}.", user_name(options.uid)),
-                "Start your own with 'paceline up'.");
+    return fail(
+        ErrorCode::forbidden,
+        fmt::format("This server belongs to {}.", user_name(options.uid).value_or("another user")),
+        "Start your own with 'paceline up'.");
   }
-  return Principal{.user = user_name(uid),
+  return Principal{.user = user_name(uid).value_or(""),
                    .uid = uid,
                    .roles = {keeps ? Role::admin : Role::user},
                    .known_by = KnownBy::unix_socket};
@@ -134,10 +149,21 @@ Result<Principal> ApiContext::holder(std::string_view text) {
                 "server's.",
                 "Ask its administrator for a new one, then 'paceline login ADDR:PORT'.");
   }
-  const auto& account = login(token->user);
   Principal by{.user = token->user, .roles = {token->role}, .known_by = KnownBy::token};
-  if (account && account->uid != 0) by.uid = account->uid;
+  by.uid = uid_of(login(token->user).value_or(std::nullopt));
   return by;
+}
+
+// Whose account could not be looked up has none, and whose name, an empty one.
+Result<void> ApiContext::is_known(const Principal& by, Needs needs) {
+  const bool may_have_jobs = whose(by, Action::read_private) != Whose::nobodys;
+  if (!may_have_jobs || (by.uid && needs == Needs::account)) return {};
+  if (by.uid && !by.user.empty()) return {};
+  if (by.uid) return fail(silent_name_service());
+  const auto account = login(by.user);
+  if (!account) return fail(account.error());
+  if (uid_of(*account)) return fail(silent_name_service());  // it was found since
+  return {};
 }
 
 Result<Principal> ApiContext::newcomer(const Token& token) const {
@@ -172,13 +198,8 @@ Error joins_nobody() {
           "Start it with 'paceline up --listen ADDR:PORT'.", Retry::useless};
 }
 
-const std::optional<Login>& ApiContext::login(const std::string& user) {
-  const auto now = controller.now();
-  const auto known = logins.find(user);
-  if (known != logins.end() && now < known->second.until) return known->second.login;
-  if (logins.size() >= kLoginsMax) logins.clear();
-  return logins.insert_or_assign(user, KnownLogin{find_login(user), now + kLoginHolds})
-      .first->second.login;
+Result<std::optional<Login>> ApiContext::login(const std::string& user) {
+  return logins.of(user, controller.now());
 }
 
 namespace {
@@ -253,7 +274,7 @@ std::string ApiContext::job_text(const Job& job, const Principal& by) {
   return json.take();
 }
 
-std::string ApiContext::user_name(std::uint32_t uid) {
+Result<std::string> ApiContext::user_name(std::uint32_t uid) {
   return user_names.of(uid, controller.now());
 }
 

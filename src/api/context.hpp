@@ -78,12 +78,17 @@ struct ApiContext {
 
   [[nodiscard]] const State& state() const { return controller.state(); }
   [[nodiscard]] bool shared() const { return options.uid == 0; }
-  // The principal that asks. Errors: forbidden: nobody whom this server serves.
+  // The principal that asks; without name or account, where nobody knows these now. Errors: forbidden: nobody
+  // whom this server serves.
   [[nodiscard]] Result<Principal> caller(const HttpRequest& request);
   // The same, as far as the transport tells.
   [[nodiscard]] Result<Principal> caller(const Peer& peer);
   // Whoever has this token. Errors: as above.
   [[nodiscard]] Result<Principal> holder(std::string_view token);
+  // Is as much known of whoever asks as that needs? Of viewers and machines nothing need be. Errors:
+  // unavailable (may_help).
+  enum class Needs { account, account_and_name };
+  [[nodiscard]] Result<void> is_known(const Principal& by, Needs needs);
   // The machine that has this join token. Errors: as above.
   [[nodiscard]] Result<Principal> newcomer(const Token& token) const;
   // The node at the other end. Errors: forbidden: it shows no identity that is taken.
@@ -104,7 +109,7 @@ struct ApiContext {
   void write_job(JsonWriter& json, const Job& job, const Principal& by);
   [[nodiscard]] std::string job_text(const Job& job, const Principal& by);
 
-  // Of a shared server: may this user's jobs run? Errors: forbidden.
+  // Of a shared server: may this user's jobs run? Errors: forbidden; unavailable (may_help): nobody knows now.
   [[nodiscard]] Result<void> may_run(std::uint32_t uid) const {
     return options.account ? options.account(uid) : Result<void>{};
   }
@@ -118,11 +123,11 @@ struct ApiContext {
   // What the wall clock shows.
   [[nodiscard]] WallTime wall_now() const { return shown(state().clock_marks(), controller.now()); }
 
-  // The account of that name; what was found holds for a minute.
-  const std::optional<Login>& login(const std::string& user);
+  // The account of that name. Errors: unavailable (may_help): nobody knows now.
+  Result<std::optional<Login>> login(const std::string& user);
 
-  // The login name of a user, or the number where there is none.
-  std::string user_name(std::uint32_t uid);
+  // The login name of a user, or the number where there is none. Errors: as above.
+  Result<std::string> user_name(std::uint32_t uid);
 
   // Calls `touched` after every durable change of that job.
   [[nodiscard]] ListenToken watch(JobId id, std::function<void()> touched);
@@ -139,11 +144,7 @@ struct ApiContext {
   std::map<JobId, Signal<>> watched;
   std::size_t watched_max = kWatchedMin;  // then those without listeners are dropped
   LoginNames user_names;
-  struct KnownLogin {
-    std::optional<Login> login;
-    Time until;
-  };
-  std::map<std::string, KnownLogin> logins;
+  NamedLogins logins;
   static constexpr std::size_t kRecalledMax = 1'024;
   std::map<JobId, SharedJob>
       recalled;  // forgotten jobs that were asked for of late; they don't change

@@ -30,15 +30,10 @@ std::optional<Login> find_login(const std::string& name) {
   return find([&](auto... rest) { return ::getpwnam_r(name.c_str(), rest...); });
 }
 
-std::string LoginNames::of(std::uint32_t uid, Time now) {
-  const auto before = known_.find(uid);
-  if (before != known_.end() && now < before->second.until) return before->second.name;
-  const auto login = find_(uid);
-  Known known{login ? login->name : fmt::format("{}", uid),
-              now + (login ? kLoginHolds : kNoLoginHolds)};
-  if (!login && before != known_.end()) known.name = before->second.name;
-  if (before == known_.end() && known_.size() >= kLoginsMax) known_.clear();
-  return known_.insert_or_assign(uid, std::move(known)).first->second.name;
+Result<std::string> LoginNames::of(std::uint32_t uid, Time now) {
+  const auto login = known_.of(uid, now);
+  if (!login) return fail(login.error());
+  return *login ? (*login)->name : fmt::format("{}", uid);
 }
 
 }  // namespace paceline

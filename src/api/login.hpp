@@ -1,16 +1,14 @@
 // An account of this machine, as its name service tells.
 #pragma once
 
-#include <chrono>
-#include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "base/result.hpp"
 #include "base/time.hpp"
+#include "files/known_entries.hpp"
 
 namespace paceline {
 
@@ -22,32 +20,32 @@ struct Login {
   friend bool operator==(const Login&, const Login&) = default;
 };
 
-// Nothing: there is none.
+// Nothing: there is none. They ask the name service, which may take its time or hang.
 std::optional<Login> find_login(std::uint32_t uid);
 std::optional<Login> find_login(const std::string& name);
 
-inline constexpr Duration kLoginHolds = std::chrono::minutes{1};
-inline constexpr Duration kNoLoginHolds = std::chrono::seconds{1};  // that there is none
-inline constexpr std::size_t kLoginsMax = 1'024;                    // that are known at once
+using UserLogins = KnownEntries<std::uint32_t, Login>;
+using NamedLogins = KnownEntries<std::string, Login>;
+
+// The name service of this machine, as a server asks it. What they work on is their own: they are called on
+// other threads, and may outlive the server.
+struct LoginService {
+  UserLogins::Find of_user = [](std::uint32_t uid) { return find_login(uid); };
+  NamedLogins::Find of_name = [](const std::string& name) { return find_login(name); };
+};
 
 // What the users of this machine are called. A name service fails now and then: who had a name keeps it until
 // there is another one.
 class LoginNames {
  public:
-  using Find = std::function<std::optional<Login>(std::uint32_t uid)>;
-  explicit LoginNames(Find find = [](std::uint32_t uid) { return find_login(uid); })
-      : find_(std::move(find)) {}
+  explicit LoginNames(UserLogins::Find find)
+      : known_(std::move(find), {.gone = UserLogins::Gone::never}) {}
 
-  // The number where there is none.
-  std::string of(std::uint32_t uid, Time now);
+  // The number where there is none. Errors: unavailable (may_help): nobody knows now.
+  Result<std::string> of(std::uint32_t uid, Time now);
 
  private:
-  struct Known {
-    std::string name;
-    Time until;
-  };
-  Find find_;
-  std::map<std::uint32_t, Known> known_;
+  UserLogins known_;
 };
 
 }  // namespace paceline

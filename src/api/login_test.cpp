@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "files/held_testing.hpp"
+
 namespace paceline {
 namespace {
 
@@ -9,51 +11,51 @@ using namespace std::chrono_literals;
 
 class LoginNamesTest : public ::testing::Test {
  protected:
-  std::string name() { return names_.of(1000, now_); }
+  bool is_called(const std::string& name) {
+    return comes_true([&] { return names_.of(1000, now_) == name; });
+  }
 
-  std::optional<Login> account_;
-  int asked_ = 0;
+  HeldEntries<std::uint32_t, Login> service_;
   Time now_;
-  LoginNames names_{[this](std::uint32_t) {
-    ++asked_;
-    return account_;
-  }};
+  LoginNames names_{service_.find()};
 };
 
 TEST_F(LoginNamesTest, ANameHoldsForAMinute) {
-  account_ = Login{"dave", 1000, "", ""};
-  EXPECT_EQ(name(), "dave");
-  account_ = Login{"erin", 1000, "", ""};
+  service_.tell(1000, Login{"dave", 1000, "", ""});
+  EXPECT_TRUE(is_called("dave"));
+  service_.tell(1000, Login{"erin", 1000, "", ""});
   now_ += 59s;
-  EXPECT_EQ(name(), "dave");
-  EXPECT_EQ(asked_, 1);
+  EXPECT_TRUE(is_called("dave"));
+  EXPECT_EQ(service_.asked(), 1);
   now_ += 1s;
-  EXPECT_EQ(name(), "erin") << "who has the number by now";
+  EXPECT_TRUE(is_called("erin")) << "who has the number by now";
 }
 
 TEST_F(LoginNamesTest, WhoIsNotFoundIsAskedForAgainSoon) {
-  EXPECT_EQ(name(), "1000");
-  EXPECT_EQ(name(), "1000");
-  EXPECT_EQ(asked_, 1);
-  account_ = Login{"carol", 1000, "", ""};
+  EXPECT_TRUE(is_called("1000"));
+  EXPECT_TRUE(is_called("1000"));
+  EXPECT_EQ(service_.asked(), 1);
+  service_.tell(1000, Login{"carol", 1000, "", ""});
   now_ += 1s;
-  EXPECT_EQ(name(), "carol");
+  EXPECT_TRUE(is_called("carol"));
 }
 
 TEST_F(LoginNamesTest, WhoHadANameKeepsItWhileNoneIsFound) {
-  account_ = Login{"carol", 1000, "", ""};
-  EXPECT_EQ(name(), "carol");
-  account_.reset();
+  service_.tell(1000, Login{"carol", 1000, "", ""});
+  EXPECT_TRUE(is_called("carol"));
+  service_.tell(1000, std::nullopt);
   now_ += 1h;
-  EXPECT_EQ(name(), "carol");
-  account_ = Login{"frank", 1000, "", ""};
+  for (int i = 0; i < 10; ++i, now_ += 1h) EXPECT_TRUE(is_called("carol"));
+  service_.tell(1000, Login{"frank", 1000, "", ""});
   now_ += 1s;
-  EXPECT_EQ(name(), "frank");
+  EXPECT_TRUE(is_called("frank"));
 }
 
-TEST_F(LoginNamesTest, AreBounded) {
-  for (std::uint32_t uid = 0; uid < 3 * kLoginsMax; ++uid)
-    EXPECT_EQ(names_.of(uid, now_), std::to_string(uid));
+TEST_F(LoginNamesTest, WhomNobodyKnowsNowHasNone) {
+  service_.hold(1000);
+  EXPECT_EQ(names_.of(1000, now_).error().code, ErrorCode::unavailable);
+  service_.release();
+  EXPECT_TRUE(is_called("1000"));
 }
 
 }  // namespace

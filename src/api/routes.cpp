@@ -15,6 +15,12 @@ Result<void> may(ApiContext& context, const HttpRequest& request, Action action,
   return allowed(by, action, **job);
 }
 
+// Whose jobs are whose is known by accounts; what else is done is written down by name.
+ApiContext::Needs needs_of(Action action, bool of_a_job) {
+  const bool by_account = of_a_job || action == Action::see;
+  return by_account ? ApiContext::Needs::account : ApiContext::Needs::account_and_name;
+}
+
 }  // namespace
 
 void Routes::add(std::string_view method, std::string_view pattern, Action action,
@@ -26,6 +32,8 @@ void Routes::add(std::string_view method, std::string_view pattern, Action actio
                 const auto& request = exchange->request();
                 const auto by = context->caller(request);
                 if (!by) return exchange->refuse(by.error());
+                const auto known = context->is_known(*by, needs_of(action, of_a_job));
+                if (!known) return exchange->refuse(known.error());
                 const auto ok = may(*context, request, action, of_a_job, *by);
                 if (!ok) return exchange->refuse(ok.error());
                 handler(exchange, *by);

@@ -35,6 +35,12 @@ Result<std::string> sender_of(const ApiContext& context, const HttpRequest& requ
   return node->id;
 }
 
+tl::unexpected<Error> not_asked(const Sent& sent) {
+  return fail(ErrorCode::conflict,
+              fmt::format("No checkpoint of job {} is asked of {}.", sent.by.job.value, sent.node),
+              "The server asks for the newest one.", Retry::useless);
+}
+
 Result<Sent> read_sent(const ApiContext& context, const HttpRequest& request, const Principal& by) {
   if (!context.options.checkpoints || context.options.ships == nullptr)
     return fail(ErrorCode::conflict, "No checkpoints are kept here.");
@@ -54,10 +60,7 @@ Result<Sent> read_sent(const ApiContext& context, const HttpRequest& request, co
   sent.by.number = static_cast<std::int32_t>(number);
   const Job* job = context.state().find_job(sent.by.job);
   if (job == nullptr || !context.options.checkpoints->wants(sent.node, sent.by, sent.report))
-    return fail(
-        ErrorCode::conflict,
-        fmt::format("No checkpoint of job {} is asked of {}.", sent.by.job.value, sent.node),
-        "The server asks for the newest one.", Retry::useless);
+    return not_asked(sent);
   sent.uid = job->spec->uid;
   return sent;
 }
@@ -97,20 +100,27 @@ Result<OfferedShip> offer(ShipStore& store, std::uint32_t uid, const Manifest& m
   return offered;
 }
 
+// What only is on its way leaves room before long.
+bool gets_none(const Error& error) {
+  return error.code == ErrorCode::too_large ||
+         (error.code == ErrorCode::unavailable && error.retry == Retry::useless);
+}
+
 void take_offer(const SharedContext& context, const std::shared_ptr<Exchange>& exchange,
                 const Principal& by) {
   const auto sent = read_sent(*context, exchange->request(), by);
   if (!sent) return exchange->refuse(sent.error());
   auto manifest = read_manifest(exchange->request().body);
   if (!manifest) return exchange->refuse(manifest.error());
-  context->options.ships->coming(sent->by.job, {sent->uid, ship_name(to_text(*manifest))});
+  const ShipOf ship{sent->uid, ship_name(to_text(*manifest))};
+  if (!context->options.ships->coming(sent->by, sent->report, ship))
+    return exchange->refuse(not_asked(*sent).value());
   const auto finish = [context, exchange, sent = *sent](const Result<OfferedShip>& offered) {
-    const bool never = !offered && (offered.error().code == ErrorCode::too_large ||
-                                    offered.error().code == ErrorCode::unavailable);
+    const bool never = !offered && gets_none(offered.error());
     if (!offered && !never) return exchange->refuse(offered.error());
     if (!never && !offered->missing.empty())
       return reply_with(*exchange, Result<std::string>(answer(false, offered->missing)));
-    if (never) context->options.ships->not_coming(sent.by.job);
+    if (never) context->options.ships->not_coming(sent.by, sent.report);
     auto told = never ? tell(*context, sent, Keeping::unkept, offered.error().message)
                       : tell(*context, sent, Keeping::kept, offered->name);
     if (!told) return exchange->refuse(told.error());
@@ -149,7 +159,7 @@ Result<std::string> take_refusal(const ApiContext& context, const HttpRequest& r
   auto told = tell(context, *sent, shared ? Keeping::shared : Keeping::unkept,
                    shared ? std::string() : printable(why));
   if (!told) return fail(std::move(told.error()));
-  context.options.ships->not_coming(sent->by.job);
+  context.options.ships->not_coming(sent->by, sent->report);
   return answer(false);
 }
 

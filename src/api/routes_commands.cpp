@@ -32,12 +32,14 @@ Result<void> as_at_login(ApiContext& context, const Principal& by, SubmissionBod
   LaunchSpec& launch = body.launch;
   const bool at_home = launch.directory.starts_with('~');
   if (!at_home && by.known_by != KnownBy::token) return {};
-  const auto& login = context.login(body.spec.user);
-  if (!login) return fail(no_account(body.spec.user));
-  if (at_home) launch.directory.replace(0, 1, login->home);
+  const auto found = context.login(body.spec.user);
+  if (!found) return fail(found.error());
+  if (!*found) return fail(no_account(body.spec.user));
+  const Login& login = **found;
+  if (at_home) launch.directory.replace(0, 1, login.home);
   if (by.known_by != KnownBy::token) return {};
-  launch.environment.try_emplace("HOME", login->home);
-  launch.environment.try_emplace("SHELL", login->shell);
+  launch.environment.try_emplace("HOME", login.home);
+  launch.environment.try_emplace("SHELL", login.shell);
   return {};
 }
 
@@ -47,7 +49,9 @@ Result<void> run_as(ApiContext& context, const Peer& peer, const Principal& by,
                     SubmissionBody& body) {
   if (context.shared() && !by.uid) return fail(no_account(by.user));
   body.spec.uid = context.shared() ? *by.uid : context.options.uid;
-  body.spec.user = context.user_name(body.spec.uid);
+  auto user = context.user_name(body.spec.uid);
+  if (!user) return fail(std::move(user.error()));
+  body.spec.user = std::move(*user);
   if (auto filled = as_at_login(context, by, body); !filled) return filled;
   if (!context.shared()) return {};
   if (auto may = context.may_run(body.spec.uid); !may) return may;

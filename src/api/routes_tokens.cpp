@@ -19,7 +19,9 @@ namespace {
 
 constexpr Duration kLifetimeMax = std::chrono::hours{10 * 365 * 24};
 
-Result<std::string> show_caller(const HttpRequest&, const Principal& by) {
+Result<std::string> show_caller(ApiContext& context, const Principal& by) {
+  if (auto known = context.is_known(by, ApiContext::Needs::account_and_name); !known)
+    return fail(std::move(known.error()));
   JsonWriter json;
   json.begin_object().field("user", by.user).field("uid", by.uid).key("roles").begin_array();
   for (const auto role : by.roles) json.value(to_string(role));
@@ -40,21 +42,26 @@ void write_token(JsonWriter& json, const IssuedToken& token, WallTime now) {
   json.field("expired", token.expires_at && *token.expires_at <= now);
 }
 
-// Whom a token can be for. Jobs of a server that isn't root's run as its own user, so nobody else
-// can have any.
+// Jobs of a server that isn't root's run as its own user, so nobody else can have any.
+Result<void> check_own_user(ApiContext& context, const IssuedToken& token) {
+  const auto own = context.user_name(context.options.uid);
+  if (!own) return fail(own.error());
+  if (token.user == *own) return {};
+  return fail(ErrorCode::invalid, fmt::format("This server runs jobs as {} alone.", *own),
+              fmt::format("Make the token for {}, or with --role viewer.", *own));
+}
+
+// Whom a token can be for.
 Result<void> check_user(ApiContext& context, const IssuedToken& token) {
   if (token.role == Role::viewer) return {};
-  const auto own = context.user_name(context.options.uid);
-  if (!context.shared() && token.user != own)
-    return fail(ErrorCode::invalid, fmt::format("This server runs jobs as {} alone.", own),
-                fmt::format("Make the token for {}, or with --role viewer.", own));
-  if (!context.shared()) return {};
-  const auto login = find_login(token.user);
-  if (!login)
+  if (!context.shared()) return check_own_user(context, token);
+  const auto login = context.login(token.user);
+  if (!login) return fail(login.error());
+  if (!*login)
     return fail(ErrorCode::invalid,
                 fmt::format("There is no account '{}' on this machine.", token.user),
                 "Make the account first; jobs run as their owner. A viewer needs none.");
-  if (login->uid == 0)
+  if ((*login)->uid == 0)
     return fail(ErrorCode::invalid, "Nobody is root from another machine.",
                 "Name another account; --role admin lets it do what root may do here.");
   return {};
@@ -140,7 +147,10 @@ Result<std::string> revoke_token(ApiContext& context, const HttpRequest& request
 }  // namespace
 
 void add_token_routes(Routes& routes, const SharedContext& context) {
-  routes.add("GET", "/v1/whoami", Action::see, answering(show_caller));
+  routes.add("GET", "/v1/whoami", Action::see,
+             answering([context](const HttpRequest&, const Principal& by) {
+               return show_caller(*context, by);
+             }));
   routes.add("GET", "/v1/tokens", Action::give_tokens,
              answering([context](const HttpRequest&) { return list_tokens(*context); }));
   routes.add("POST", "/v1/tokens", Action::give_tokens,

@@ -81,6 +81,7 @@ void ShipDesk::look(std::span<const JobId> touched) {
     if (job != nullptr && is_over(job->state)) job = nullptr;
     if (job == nullptr) jobs_.erase(id);
     look_at_copies(id, job);
+    look_at_coming(id, job);
   }
 }
 
@@ -91,7 +92,6 @@ void ShipDesk::look_at_copies(JobId id, const Job* job) {
     for (const auto* checkpoint : {&job->checkpoint, &job->kept})
       if (*checkpoint && (*checkpoint)->place && !(*checkpoint)->place->ship.empty())
         named.emplace(ShipOf{job->spec->uid, (*checkpoint)->place->ship}, nullptr);
-  if (job == nullptr) not_coming(id);
   const auto known = copies_.find(id);
   if (known == copies_.end() && named.empty()) return;
   auto before = known == copies_.end() ? decltype(named){} : std::move(known->second);
@@ -111,14 +111,43 @@ void ShipDesk::look_at_copies(JobId id, const Job* job) {
   }
 }
 
-void ShipDesk::coming(JobId job, const ShipOf& ship) {
-  const auto before = coming_.find(job);
-  if (before != coming_.end() && before->second.ship == ship) return;
-  not_coming(job);
-  coming_.emplace(job, Coming{ship, Uses::hold(uses_, ship)});
+bool ShipDesk::Coming::is_newest_of(const Job& job) const {
+  return job.checkpoint && job.checkpoint->place &&
+         is_of(job.checkpoint->place->by, job.checkpoint->place->report);
 }
 
-void ShipDesk::not_coming(JobId job) {
+// One before the newest serves until it is known what became of that. After a loss the newest is one that was
+// kept before.
+bool ShipDesk::Coming::may_be_named_by(const Job& job) const {
+  if (!job.checkpoint || !job.checkpoint->place || !job.checkpoint->place->ship.empty())
+    return false;
+  return is_newest_of(job) || job.checkpoint->place->unkept.empty();
+}
+
+void ShipDesk::look_at_coming(JobId id, const Job* job) {
+  const auto found = coming_.find(id);
+  if (found == coming_.end()) return;
+  if (job == nullptr || !found->second.may_be_named_by(*job)) drop_coming(id);
+}
+
+bool ShipDesk::coming(const ProcessKey& by, std::uint64_t report, const ShipOf& ship) {
+  Coming next{by, report, ship, Uses::hold(uses_, ship)};
+  const Job* job = controller_.state().find_job(by.job);
+  const auto before = coming_.find(by.job);
+  if (before != coming_.end() && !before->second.is_of(by, report) && job != nullptr &&
+      before->second.is_newest_of(*job))
+    return false;
+  drop_coming(by.job);
+  coming_.emplace(by.job, std::move(next));
+  return true;
+}
+
+void ShipDesk::not_coming(const ProcessKey& by, std::uint64_t report) {
+  const auto found = coming_.find(by.job);
+  if (found != coming_.end() && found->second.is_of(by, report)) drop_coming(by.job);
+}
+
+void ShipDesk::drop_coming(JobId job) {
   const auto before = coming_.extract(job);
   if (before.empty()) return;
   before.mapped().hold.reset();

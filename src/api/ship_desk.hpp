@@ -55,21 +55,32 @@ class ShipDesk {
              std::function<void(Result<AdmittedShip>)> done);
   // A new job names it.
   void named(JobId job, const std::string& ship);
-  // The copy of a checkpoint of the job begins to come, and stays for it: one that came before and was never
-  // named goes.
-  void coming(JobId job, const ShipOf& ship);
+  // The copy of a checkpoint that this process acknowledged in its report of that number begins to come, and
+  // stays for its job as long as it may still be named: one that came before and was never named goes. False:
+  // the job's newest one comes already, and this isn't it.
+  [[nodiscard]] bool coming(const ProcessKey& by, std::uint64_t report, const ShipOf& ship);
   // It doesn't come, after all.
-  void not_coming(JobId job);
+  void not_coming(const ProcessKey& by, std::uint64_t report);
 
  private:
   class Uses;
   struct Coming {
+    ProcessKey by;
+    std::uint64_t report = 0;
     ShipOf ship;
     std::shared_ptr<void> hold;
+
+    [[nodiscard]] bool is_of(const ProcessKey& process, std::uint64_t number) const {
+      return by == process && report == number;
+    }
+    [[nodiscard]] bool is_newest_of(const Job& job) const;
+    [[nodiscard]] bool may_be_named_by(const Job& job) const;
   };
 
   void look(std::span<const JobId> touched);
   void look_at_copies(JobId id, const Job* job);
+  void look_at_coming(JobId id, const Job* job);
+  void drop_coming(JobId job);
   void forget(const ShipOf& ship);
   void recall();
 

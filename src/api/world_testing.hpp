@@ -57,7 +57,7 @@ class World {
   explicit World(std::uint32_t server_uid = ::getuid(), std::size_t slots = 4,
                  Identify identify = {}, std::optional<Limits> limits = {},
                  std::optional<Duration> keep = {}, std::optional<RemoteAccess> remote = {},
-                 std::optional<CheckpointAccess> checkpoints = {})
+                 std::optional<CheckpointAccess> checkpoints = {}, LoginService logins = {})
       : engine(slots) {
     loop.on([&] {
       Controller::Options controller_options;
@@ -76,6 +76,7 @@ class World {
       options.may_notify = [](const Notify&) { return Result<void>(); };
       options.identify = std::move(identify);
       options.remote = std::move(remote);
+      options.logins = std::move(logins);
       options.ships = &*ships;
       options.checkpoints = std::move(checkpoints);
       options.output = std::make_shared<LocalOutput>(loop.io(), folder.path());

@@ -10,8 +10,9 @@
 namespace paceline {
 namespace {
 
-constexpr auto kAnswerHolds = std::chrono::minutes{1};
 constexpr std::size_t kEntryMax = 16384;
+
+}  // namespace
 
 std::optional<Account> find_account(std::uint32_t uid) {
   std::array<char, kEntryMax> space{};
@@ -27,8 +28,6 @@ std::optional<Account> find_account(std::uint32_t uid) {
     account.expires = std::chrono::sys_days{std::chrono::days{shadow->sp_expire}};
   return account;
 }
-
-}  // namespace
 
 Result<void> may_run(const Account& account, std::chrono::sys_days today) {
   if (account.expires && today >= *account.expires)
@@ -48,14 +47,11 @@ Result<void> may_run(const Account& account, std::chrono::sys_days today) {
 
 Result<void> Accounts::operator()(std::uint32_t uid) {
   if (uid == 0) return {};
-  const auto now = std::chrono::steady_clock::now();
-  const auto known = known_.find(uid);
-  if (known != known_.end() && now < known->second.until) return known->second.may;
-  const auto account = find_account(uid);
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  const auto account = known_.of(uid, Time{std::chrono::duration_cast<Duration>(now)});
+  if (!account) return fail(account.error());
   const auto today = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now());
-  const auto may = account ? may_run(*account, today) : Result<void>{};
-  known_.insert_or_assign(uid, Answer{may, now + kAnswerHolds});
-  return may;
+  return *account ? may_run(**account, today) : Result<void>{};
 }
 
 }  // namespace paceline

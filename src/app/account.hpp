@@ -5,11 +5,12 @@
 
 #include <chrono>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/result.hpp"
+#include "files/known_entries.hpp"
 
 namespace paceline {
 
@@ -22,18 +23,22 @@ struct Account {
 // Errors: forbidden.
 Result<void> may_run(const Account& account, std::chrono::sys_days today);
 
+// Nothing: there is none. Asks the name service, which may take its time or hang.
+std::optional<Account> find_account(std::uint32_t uid);
+
 // The accounts of this machine, by user id. Asks the name service about each once a minute at most.
 // Whoever has no account may submit: the agent that starts the job says what is missing.
 class Accounts {
  public:
+  using Known = KnownEntries<std::uint32_t, Account>;
+  explicit Accounts(Known::Find find = find_account)
+      : known_(std::move(find), {.none_holds = std::chrono::minutes{1}}) {}
+
+  // Errors: forbidden; unavailable (may_help): nobody knows now.
   Result<void> operator()(std::uint32_t uid);
 
  private:
-  struct Answer {
-    Result<void> may;
-    std::chrono::steady_clock::time_point until;
-  };
-  std::map<std::uint32_t, Answer> known_;
+  Known known_;
 };
 
 }  // namespace paceline

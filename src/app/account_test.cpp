@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "files/held_testing.hpp"
+
 namespace paceline {
 namespace {
 
@@ -36,7 +38,22 @@ TEST(Account, WithoutALoginShellRunsNone) {
 TEST(Accounts, OfRootAndOfNobodyKnownArePassed) {
   Accounts accounts;
   EXPECT_TRUE(accounts(0));
-  EXPECT_TRUE(accounts(3'999'999'999));
+  EXPECT_TRUE(comes_true([&] { return accounts(3'999'999'999).has_value(); }));
+}
+
+TEST(Accounts, WhatWasKnownOfOneGoesOnWhileTheNameServiceHangs) {
+  HeldEntries<std::uint32_t, Account> service;
+  service.tell(7, Account{"ann", "/bin/bash", {}});
+  Accounts accounts(service.find());
+  service.hold(7);
+  const auto unknown = accounts(7);
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code, ErrorCode::unavailable);
+  EXPECT_TRUE(accounts(0)) << "who need not be looked up";
+  service.release();
+  EXPECT_TRUE(comes_true([&] { return accounts(7).has_value(); }));
+  service.hold(7);
+  EXPECT_TRUE(accounts(7));
 }
 
 }  // namespace

@@ -318,7 +318,9 @@ struct Box::Impl {
     api_options.build = build.text;
     api_options.uid = uid;
     api_options.limits = options.limits;
-    api_options.account = Accounts();
+    api_options.account = [accounts = std::make_shared<Accounts>()](std::uint32_t user) {
+      return (*accounts)(user);
+    };
     api_options.ready = [this] { return engine->connected_nodes() > 0; };
     api_options.leave = [this] { leave(); };
     api_options.damage = [this] { return damage; };

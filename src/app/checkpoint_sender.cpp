@@ -19,8 +19,8 @@
 #include <utility>
 #include <vector>
 
-#include "agent/linux/chores.hpp"
 #include "files/as_user.hpp"
+#include "files/chores.hpp"
 #include "files/fd.hpp"
 #include "ship/pack.hpp"
 #include "ship/pieces.hpp"
@@ -243,15 +243,15 @@ struct CheckpointSender::State {
   std::mutex mutex;
   std::condition_variable changed;
   bool ended = false;
-  std::map<JobId, WantedCheckpoint> jobs;          // guarded, as what follows
-  std::map<std::uint32_t, agent::Chores> threads;  // of the users
+  std::map<JobId, WantedCheckpoint> jobs;   // guarded, as what follows
+  std::map<std::uint32_t, Chores> threads;  // of the users
 };
 
 CheckpointSender::CheckpointSender(Options options)
     : state_(std::make_shared<State>(std::move(options))) {}
 
 CheckpointSender::~CheckpointSender() {
-  std::map<std::uint32_t, agent::Chores> threads;
+  std::map<std::uint32_t, Chores> threads;
   {
     const std::lock_guard held(state_->mutex);
     state_->ended = true;

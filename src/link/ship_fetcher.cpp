@@ -19,6 +19,7 @@ ShipFetcher::ShipFetcher(Options options)
     : options_(std::move(options)),
       store_([this] {
         auto store = options_.store;
+        store.comes_for = {};
         store.in_use = [this](std::uint32_t uid, const std::string& name) {
           return std::ranges::any_of(fetches_, [&](const auto& each) {
             return each.second.ship.uid == uid && each.second.ship.ship == name;
@@ -187,6 +188,7 @@ void ShipFetcher::look_what_is_missing(Fetch& fetch) {
     return finish(fetch.ship.job, fail(std::move(offered.error())));
   }
   fetch.missing = std::move(offered->missing);
+  std::ranges::sort(fetch.missing, {}, &ShipFile::sha256);
   // There is nothing to be asked for of an empty file.
   std::erase_if(fetch.missing, [&](const ShipFile& file) {
     return file.bytes == 0 && store_.take(fetch.ship.uid, {file.sha256, 0, 0}, "").has_value();
@@ -204,14 +206,25 @@ void ShipFetcher::go_on(Fetch& fetch) {
               Retry::may_help));
 }
 
+// It is not as long as its manifest says, or less of it came than is asked for.
+bool ShipFetcher::is_cut(const Fetch& fetch, const ShipPart& part, std::string_view bytes) {
+  const auto file = std::ranges::lower_bound(fetch.missing, part.sha256, {}, &ShipFile::sha256);
+  if (file == fetch.missing.end() || file->sha256 != part.sha256) return false;
+  const auto rest = file->bytes - std::min(part.from, file->bytes);
+  return part.of != file->bytes || bytes.size() < std::min<std::uint64_t>(kPieceBytesMax, rest);
+}
+
+void ShipFetcher::find_damaged(const ShipPart& part) {
+  said_.push_back(encode(ShipDamaged{part.job, part.sha256}));
+  finish(part.job,
+         fail(ErrorCode::data, "A shipped file of the job is damaged.", "Submit the job again."));
+}
+
 void ShipFetcher::take_file(Fetch& fetch, const ShipPart& part, std::string_view bytes) {
+  if (is_cut(fetch, part, bytes)) return find_damaged(part);
   const ShipPiece piece{part.sha256, part.from, static_cast<std::uint32_t>(bytes.size())};
   auto taken = store_.take(fetch.ship.uid, piece, bytes);
-  if (!taken && taken.error().code == ErrorCode::invalid) {
-    said_.push_back(encode(ShipDamaged{part.job, part.sha256}));
-    return finish(part.job, fail(ErrorCode::data, "A shipped file of the job is damaged.",
-                                 "Submit the job again."));
-  }
+  if (!taken && taken.error().code == ErrorCode::invalid) return find_damaged(part);
   if (!taken && taken.error().code != ErrorCode::conflict)
     return finish(part.job, fail(std::move(taken.error())));
   if (!taken && ++fetch.rounds >= kRoundsMax)

@@ -47,7 +47,7 @@ class ShipFetcher {
   using Done = std::function<void(Fetched)>;
 
   struct Options {
-    ShipStore::Options store;                                 // its in_use aside
+    ShipStore::Options store;                                 // its in_use and comes_for aside
     std::chrono::seconds patience = std::chrono::minutes{1};  // without anything of a ship
   };
   explicit ShipFetcher(Options options);
@@ -75,7 +75,7 @@ class ShipFetcher {
     Instant progress{};
     std::string text;  // of the manifest, as far as it is there
     std::optional<Manifest> manifest;
-    std::vector<ShipFile> missing;  // while the manifest is there
+    std::vector<ShipFile> missing;  // while the manifest is there; by their digests
     std::size_t file = 0;           // of them, that is asked for next
     std::uint64_t from = 0;
     std::vector<std::uint64_t> awaited;  // bytes of each question that has no answer yet
@@ -90,6 +90,8 @@ class ShipFetcher {
   void answered(Fetch& fetch);
   std::optional<std::string> next_of(Fetch& fetch);
   void take_manifest(Fetch& fetch, const ShipPart& part, std::string_view bytes);
+  static bool is_cut(const Fetch& fetch, const ShipPart& part, std::string_view bytes);
+  void find_damaged(const ShipPart& part);
   void take_file(Fetch& fetch, const ShipPart& part, std::string_view bytes);
   void look_what_is_missing(Fetch& fetch);
   void go_on(Fetch& fetch);

@@ -218,6 +218,37 @@ TEST_F(ShipFetcherTest, ADamagedFileIsToldAndNotKept) {
   EXPECT_FALSE(has_all());
 }
 
+// As after a loss of power.
+TEST_F(ShipFetcherTest, AFileThatIsShorterThanItsManifestSaysIsDamaged) {
+  const std::string whole(600'000, 'b');
+  for (const std::size_t left : {0U, 100U, 300'000U, 599'999U}) {
+    damaged_ = 0;
+    served_[to_hex(sha256(whole))] = whole.substr(0, left);
+    fetch();
+    serve();
+    ASSERT_TRUE(outcome_) << left;
+    ASSERT_FALSE(*outcome_) << left;
+    EXPECT_EQ(outcome_->error().code, ErrorCode::data) << left;
+    EXPECT_EQ(outcome_->error().hint, "Submit the job again.");
+    serve();
+    EXPECT_EQ(damaged_, 1) << left;
+  }
+  served_[to_hex(sha256(whole))] = whole;
+  fetch();
+  serve();
+  ASSERT_TRUE(outcome_);
+  EXPECT_TRUE(*outcome_);
+}
+
+TEST_F(ShipFetcherTest, APieceThatIsShorterThanWasAskedForIsOfADamagedFile) {
+  const auto digest = to_hex(sha256(std::string(600'000, 'b')));
+  fetch();
+  serve(1);
+  fetcher_.take(ShipPart{kJob, digest, 0, 5, 600'000}, "bbbbb", now_);
+  ASSERT_TRUE(outcome_);
+  EXPECT_EQ(outcome_->error().code, ErrorCode::data);
+}
+
 TEST_F(ShipFetcherTest, AListThatIsNotTheShipsIsNotBelieved) {
   served_[ship_] = R"({"files":[],"links":[],"directories":["x"]})";
   fetch();

@@ -41,7 +41,8 @@ Result<std::unique_ptr<MessageSender>> MessageSender::start(Options options) {
 MessageSender::MessageSender(Options options, std::unique_ptr<MessageOutbox> outbox)
     : options_(std::move(options)),
       outbox_(std::move(outbox)),
-      bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+      bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      rights_(options_.find_rights) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -87,9 +88,10 @@ void MessageSender::begin(const Outgoing& message, Time now) {
   if (mail && !options_.wires.relay)
     return note(message, {false, false, "there is no mail relay any more"}, now);
   if (!mail && message.sender && options_.as_owner) {
-    auto found = rights_of(*message.sender);
-    if (!found) return note(message, {false, false, "its owner's account is not found"}, now);
-    rights = std::move(*found);
+    auto found = rights_.answer(*message.sender);
+    if (!found) return note(message, {false, false, "the name service doesn't answer"}, now);
+    if (!*found) return note(message, {false, false, "its owner's account is not found"}, now);
+    rights = std::move(**found);
   }
   auto run = CurlRun::start(options_.curl, curl_config(message.to, message.id, options_.wires),
                             message.payload, rights);

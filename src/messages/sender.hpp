@@ -19,6 +19,7 @@
 #include <thread>
 
 #include "base/time.hpp"
+#include "files/inquiries.hpp"
 #include "messages/curl.hpp"
 #include "messages/outbox.hpp"
 
@@ -40,6 +41,8 @@ class MessageSender {
     std::string curl;
     Wires wires = {};
     bool as_owner = false;  // may it become another user?
+    // Called on other threads; what it works on is its own: it may outlive the sender.
+    Inquiries<std::uint32_t, Result<Rights>>::Find find_rights = rights_of;
     Duration retry_first = kRetryFirst;
     Duration give_up_after = kGiveUpAfter;
     std::function<Time()> now;  // called from this thread
@@ -73,6 +76,7 @@ class MessageSender {
   std::unique_ptr<MessageOutbox> outbox_;
   UniqueFd bell_;
   std::list<Sending> sending_;
+  Inquiries<std::uint32_t, Result<Rights>> rights_;
   std::atomic<bool> ending_ = false;
   std::thread thread_;
 };

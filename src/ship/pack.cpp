@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <thread>
 #include <utility>
 
 #include "base/utf8.hpp"
@@ -25,10 +27,15 @@ namespace fs = std::filesystem;
 constexpr std::size_t kReadBytes = 1 << 20;
 constexpr std::uint64_t kIgnoreFileMax = 1 << 20;
 constexpr std::string_view kGit = ".git";
+constexpr int kOpenFile = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+constexpr std::chrono::seconds kLeasePatience{5};  // that file servers take to give one up
+constexpr std::chrono::milliseconds kLeasePause{10};
 
 tl::unexpected<Error> cannot_pack(const fs::path& path, int reason) {
   return fail(ErrorCode::storage,
-              fmt::format("'{}' can't be read: {}.", to_utf8(path.string()), std::strerror(reason)),
+              fmt::format("'{}' can't be read: {}.", to_utf8(path.string()),
+                          reason == EWOULDBLOCK ? "a process holds a lease on it (fcntl F_SETLEASE)"
+                                                : std::strerror(reason)),
               "Make it readable, or name it in .pacelineignore.");
 }
 
@@ -195,6 +202,22 @@ Result<void> check_paths(const Packing& packing) {
   return {};
 }
 
+bool is_regular(const fs::path& path) {
+  struct stat info {};
+  return ::lstat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+}
+
+// The first try asks whoever has a lease on it to give that up.
+UniqueFd open_file(const fs::path& path) {
+  const auto until = std::chrono::steady_clock::now() + kLeasePatience;
+  for (;;) {
+    UniqueFd fd(::open(path.c_str(), kOpenFile));
+    if (fd || errno != EWOULDBLOCK || !is_regular(path)) return fd;
+    if (std::chrono::steady_clock::now() >= until) return fd;
+    std::this_thread::sleep_for(kLeasePause);
+  }
+}
+
 Result<void> add_digest(const fs::path& directory, ShipFile& file) {
   Sha256Sum sum;
   for (std::uint64_t at = 0; at < file.bytes;) {
@@ -233,7 +256,7 @@ Result<Manifest> pack(const Packing& packing) {
 Result<std::string> pack_piece(const fs::path& directory, const ShipFile& file, std::uint64_t from,
                                std::size_t max) {
   const auto path = directory / file.path;
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  const UniqueFd fd = open_file(path);
   if (!fd) return cannot_pack(file.path, errno);
   std::string bytes(static_cast<std::size_t>(std::min<std::uint64_t>(max, file.bytes - from)),
                     '\0');

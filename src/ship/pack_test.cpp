@@ -1,12 +1,18 @@
 #include "ship/pack.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -22,6 +28,46 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+
+// Another process that has a lease on a file, and gives it up when it is asked to.
+class LeaseHolder {
+ public:
+  explicit LeaseHolder(const std::string& path) {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+    const UniqueFd reading(ends[0]);
+    UniqueFd writing(ends[1]);
+    pid_ = ::fork();
+    if (pid_ == 0) hold(path, writing.get());
+    writing.reset();
+    char held = 0;
+    holds_ = ::read(reading.get(), &held, 1) == 1 && held == 'y';
+  }
+  LeaseHolder(const LeaseHolder&) = delete;
+  LeaseHolder& operator=(const LeaseHolder&) = delete;
+  ~LeaseHolder() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  [[nodiscard]] bool holds() const { return holds_; }
+
+ private:
+  [[noreturn]] static void hold(const std::string& path, int told) {
+    sigset_t asked;
+    ::sigemptyset(&asked);
+    ::sigaddset(&asked, SIGIO);
+    ::sigprocmask(SIG_BLOCK, &asked, nullptr);
+    const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+    const char held = ::fcntl(fd, F_SETLEASE, F_WRLCK) == 0 ? 'y' : 'n';
+    static_cast<void>(::write(told, &held, 1) < 0);
+    ::sigwaitinfo(&asked, nullptr);
+    ::fcntl(fd, F_SETLEASE, F_UNLCK);
+    while (true) ::pause();
+  }
+
+  pid_t pid_ = 0;
+  bool holds_ = false;
+};
 
 class PackTest : public ::testing::Test {
  protected:
@@ -108,6 +154,23 @@ TEST_F(PackTest, WhatIsTooLargeIsSaidBeforeItIsRead) {
   const auto refused = pack({top()});
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, HasSubstr("larger than 2 GiB"));
+}
+
+// As a file server does while a client of it works on the file.
+TEST_F(PackTest, ALeaseThatIsGivenUpKeepsNothingBehind) {
+  write("a.py");
+  const LeaseHolder holder(top() / "a.py");
+  if (!holder.holds()) GTEST_SKIP() << "no leases here";
+  EXPECT_THAT(packed(), ElementsAre("a.py"));
+}
+
+TEST_F(PackTest, WhatIsAPipeByNowIsRefusedAtOnce) {
+  write("a.py");
+  const auto manifest = pack({top()});
+  ASSERT_TRUE(manifest);
+  std::filesystem::remove(top() / "a.py");
+  ASSERT_EQ(::mkfifo((top() / "a.py").c_str(), 0600), 0);
+  EXPECT_FALSE(pack_piece(top(), manifest->files[0], 0, 1));
 }
 
 TEST_F(PackTest, UnpacksAsItWasPacked) {

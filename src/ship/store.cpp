@@ -84,8 +84,9 @@ std::size_t entries_of(const Manifest& manifest) {
 }  // namespace
 
 struct ShipStore::Ship {
-  std::uint64_t turn = 0;       // in which it was used last; 0: before this store was opened
-  std::int64_t written_ns = 0;  // then by this
+  std::uint64_t turn = 0;             // in which it was used last; 0: before this store was opened
+  std::int64_t written_ns = 0;        // then by this
+  std::optional<Instant> offered_at;  // since which it may be on its way
   std::size_t entries = 0;
   std::uint64_t text_bytes = 0;
   std::vector<Sha256> files;  // each once
@@ -95,6 +96,7 @@ struct ShipStore::User {
   struct File {
     std::uint64_t bytes = 0;
     std::uint32_t ships = 0;  // that hold it
+    Instant piece_at = Instant::min();
     bool there = false;
   };
   std::map<std::string, Ship> ships;
@@ -242,6 +244,7 @@ Result<OfferedShip> ShipStore::offer(std::uint32_t uid, const Manifest& manifest
     return fail(std::move(kept.error()));
   }
   touch(uid, offered.name);
+  mine.ships.at(offered.name).offered_at = options_.now();
   return offered;
 }
 
@@ -275,15 +278,17 @@ std::vector<ShipFile> ShipStore::missing(std::uint32_t uid, const Manifest& mani
 }
 
 void ShipStore::forget(std::uint32_t uid, const std::string& name) {
-  const bool wanted = options_.in_use && options_.in_use(uid, name);
-  if (!wanted && user(uid).ships.contains(name)) drop(uid, name);
+  if (!is_wanted(uid, name) && user(uid).ships.contains(name)) drop(uid, name);
 }
 
 void ShipStore::touch(std::uint32_t uid, const std::string& name) {
   const auto path = folder(uid, kShips) / name;
   ::utimensat(AT_FDCWD, path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
   auto& ships = user(uid).ships;
-  if (const auto found = ships.find(name); found != ships.end()) found->second.turn = ++turn_;
+  const auto found = ships.find(name);
+  if (found == ships.end()) return;
+  found->second.turn = ++turn_;
+  found->second.offered_at.reset();
 }
 
 // For what is known of, of which that ship stays. The user's own go first, then those of all.
@@ -296,12 +301,15 @@ Result<void> ShipStore::make_room(std::uint32_t uid, const std::string& name) {
   const std::pair stays{uid, name};
   while (!within() && drop_oldest(&uid, stays)) {
   }
-  if (!within())
-    return fail(
-        ErrorCode::unavailable,
-        "Your jobs that are not over keep so many shipped directories that there is no room "
-        "for another one.",
-        "Submit it once some of them are over.", Retry::useless);
+  const auto full = [&](std::string_view whose, const std::uint32_t* of) {
+    return fail(ErrorCode::unavailable,
+                fmt::format("The shipped directories of {} that are not over, and those on their "
+                            "way, leave no room for another one.",
+                            whose),
+                "Submit it once some of these jobs are over, or in a minute.",
+                any_comes(of, stays) ? Retry::may_help : Retry::useless);
+  };
+  if (!within()) return full("your jobs", &uid);
   const auto all = [&] {
     std::uint64_t sum = 0;
     for (const auto& [each, user] : users_) sum += user->held();
@@ -309,12 +317,33 @@ Result<void> ShipStore::make_room(std::uint32_t uid, const std::string& name) {
   };
   while (all() > options_.bytes_max && drop_oldest(nullptr, stays)) {
   }
-  if (all() > options_.bytes_max)
-    return fail(ErrorCode::unavailable,
-                "Jobs that are not over keep so many shipped directories that there is no room for "
-                "another one.",
-                "Submit it once some of them are over.", Retry::useless);
+  if (all() > options_.bytes_max) return full("jobs", nullptr);
   return {};
+}
+
+bool ShipStore::is_wanted(std::uint32_t uid, const std::string& name) const {
+  return options_.in_use && options_.in_use(uid, name);
+}
+
+// What was found not to be is not looked at again.
+bool ShipStore::comes(const User& user, Ship& ship) const {
+  if (!ship.offered_at) return false;
+  const auto since = options_.now() - options_.comes_for;
+  const auto is_new = [&](const Sha256& file) { return user.files.at(file).piece_at > since; };
+  if (*ship.offered_at > since || std::ranges::any_of(ship.files, is_new)) return true;
+  ship.offered_at.reset();
+  return false;
+}
+
+// May one of them go in a while?
+bool ShipStore::any_comes(const std::uint32_t* of,
+                          const std::pair<std::uint32_t, std::string>& but) {
+  for (const auto& [uid, user] : users_) {
+    if (of != nullptr && uid != *of) continue;
+    for (auto& [name, ship] : user->ships)
+      if (std::pair(uid, name) != but && !is_wanted(uid, name) && comes(*user, ship)) return true;
+  }
+  return false;
 }
 
 // False: there is none that may go.
@@ -324,9 +353,9 @@ bool ShipStore::drop_oldest(const std::uint32_t* of,
   std::pair<std::uint64_t, std::int64_t> age{};
   for (const auto& [uid, user] : users_) {
     if (of != nullptr && uid != *of) continue;
-    for (const auto& [name, ship] : user->ships) {
+    for (auto& [name, ship] : user->ships) {
       if (std::tie(uid, name) == std::tie(but.first, but.second)) continue;
-      if (options_.in_use && options_.in_use(uid, name)) continue;
+      if (is_wanted(uid, name) || comes(*user, ship)) continue;
       const std::pair used{ship.turn, ship.written_ns};
       if (!oldest || used < age) {
         oldest.emplace(uid, name);
@@ -382,6 +411,7 @@ Result<bool> ShipStore::take(std::uint32_t uid, const ShipPiece& piece, std::str
                 "Offer the manifest again: POST /v1/ships.", Retry::may_help);
   };
   if (file == mine.files.end()) return out_of_step();
+  file->second.piece_at = options_.now();
   if (file->second.there) return false;
   const auto key = std::pair(uid, piece.sha256);
   if (piece.from + bytes.size() > file->second.bytes) return out_of_step();
@@ -390,9 +420,12 @@ Result<bool> ShipStore::take(std::uint32_t uid, const ShipPiece& piece, std::str
   const auto found = parts_.find(key);
   if (found == parts_.end() || found->second->bytes < piece.from) return out_of_step();
   Part& part = *found->second;
-  // What somebody else who sends the same file brought counts.
+  // What somebody else who sends the same file brought counts. Whose bytes are right the sum tells.
   const auto known = bytes.substr(0, part.bytes - piece.from);
-  if (!part.holds(piece.from, known)) return out_of_step();
+  if (!part.holds(piece.from, known)) {
+    parts_.erase(found);
+    return out_of_step();
+  }
   bytes.remove_prefix(known.size());
   if (!write_all(part.fd.get(), bytes)) {
     const int reason = errno;

@@ -12,10 +12,11 @@
 //
 // Folders are 0700 and files 0600, whole or not there. Nothing waits for the disk: what a loss of power
 // damages is found by its digest when it is read. Beyond the bounds the ships used longest ago go, but none
-// that is in use; what was offered counts from then on, whether it has come or not. One thread calls it;
-// files are read by anybody who has the right (read_ship_file).
+// that is in use or on its way; what was offered counts from then on, whether it has come or not. One thread
+// calls it; files are read by anybody who has the right (read_ship_file).
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -53,6 +54,8 @@ struct OfferedShip {
 
 class ShipStore {
  public:
+  using Instant = std::chrono::steady_clock::time_point;
+
   struct Options {
     std::filesystem::path directory;  // made where it is missing
     std::uint64_t bytes_per_user_max = std::uint64_t{16} << 30;
@@ -61,18 +64,22 @@ class ShipStore {
     std::function<bool(std::uint32_t uid, const std::string& name)> in_use = {};
     // Is there room for so many more bytes? Errors: storage.
     std::function<Result<void>(std::uint64_t bytes)> room = {};
+    // So long after its offer, or the newest piece of a file of it, a ship is on its way.
+    std::chrono::seconds comes_for = std::chrono::minutes{1};
+    std::function<Instant()> now = std::chrono::steady_clock::now;
   };
   explicit ShipStore(Options options);
   ~ShipStore();
 
   // Keeps the manifest, and makes room for what is missing of it. REQUIRES: it is tidied. Errors:
   // too_large: its files have more than `bytes_max` together, or than a user may have; unavailable: the
-  // user's ships that are in use leave no room; invalid: a file that is there has another length; storage.
+  // ships that are in use or on their way leave no room (some are on their way: trying again may help);
+  // invalid: a file that is there has another length; storage.
   Result<OfferedShip> offer(std::uint32_t uid, const Manifest& manifest,
                             std::uint64_t bytes_max = kManifestSumMax);
   // Takes the next bytes of a missing file. Several may send one file at a time: what is there of it counts,
-  // and only other bytes from 0 begin it anew. Errors: conflict: nobody asked for it, or it doesn't go on
-  // there: offer the manifest again; invalid: the bytes are not those of the digest; storage.
+  // and other bytes than those begin it anew. Errors: conflict: nobody asked for it, or it doesn't go on there:
+  // offer the manifest again; invalid: the bytes are not those of the digest; storage.
   // True: by them the file became whole, and is as its digest says.
   Result<bool> take(std::uint32_t uid, const ShipPiece& piece, std::string_view bytes);
   // The manifest is there, and all of its files.
@@ -83,7 +90,7 @@ class ShipStore {
   Result<Manifest> manifest(std::uint32_t uid, const std::string& name);
   // Nobody wants it any more: it goes, unless it is in use.
   void forget(std::uint32_t uid, const std::string& name);
-  // It counts as used now.
+  // It counts as used now, and as no longer on its way.
   void touch(std::uint32_t uid, const std::string& name);
 
   [[nodiscard]] std::uint64_t bytes(std::uint32_t uid);
@@ -100,6 +107,9 @@ class ShipStore {
   bool agrees(std::uint32_t uid, const ShipFile& file);
   std::vector<ShipFile> missing(std::uint32_t uid, const Manifest& manifest);
   Result<void> make_room(std::uint32_t uid, const std::string& name);
+  [[nodiscard]] bool is_wanted(std::uint32_t uid, const std::string& name) const;
+  bool comes(const User& user, Ship& ship) const;
+  bool any_comes(const std::uint32_t* of, const std::pair<std::uint32_t, std::string>& but);
   bool drop_oldest(const std::uint32_t* of, const std::pair<std::uint32_t, std::string>& but);
   void drop(std::uint32_t uid, const std::string& name);
   void index(User& user, const std::string& name, const Manifest& manifest);

@@ -13,6 +13,8 @@
 namespace paceline {
 namespace {
 
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -29,16 +31,16 @@ Manifest manifest_of(const std::map<std::string, std::string>& files) {
 class ShipStoreTest : public ::testing::Test {
  protected:
   ShipStore::Options options() {
-    return {.directory = folder_.path() / "ships",
-            .in_use = [this](std::uint32_t, const std::string& name) {
-              return in_use_.contains(name);
-            }};
+    return {
+        .directory = folder_.path() / "ships",
+        .in_use = [this](std::uint32_t, const std::string& name) { return in_use_.contains(name); },
+        .now = [this] { return now_; }};
   }
   static Result<bool> put(ShipStore& store, std::uint32_t uid, const std::string& text) {
     return store.take(uid, {to_hex(sha256(text)), 0, static_cast<std::uint32_t>(text.size())},
                       text);
   }
-  // Offers it and sends what is missing; answers its name.
+  // Offers it and sends what is missing, as for a job that is submitted then; answers its name.
   std::string ship(ShipStore& store, std::uint32_t uid,
                    const std::map<std::string, std::string>& files) {
     const auto offered = store.offer(uid, manifest_of(files));
@@ -46,6 +48,7 @@ class ShipStoreTest : public ::testing::Test {
     if (!offered) return {};
     for (const auto& [path, text] : files) EXPECT_TRUE(put(store, uid, text));
     EXPECT_TRUE(store.has(uid, offered->name));
+    store.touch(uid, offered->name);
     return offered->name;
   }
   [[nodiscard]] std::filesystem::path file(std::uint32_t uid, const std::string& text) const {
@@ -54,6 +57,7 @@ class ShipStoreTest : public ::testing::Test {
 
   TempFolder folder_;
   std::set<std::string> in_use_;
+  ShipStore::Instant now_{};
 };
 
 TEST_F(ShipStoreTest, TheSameFilesAreSentOnceAndAChangedOneAlone) {
@@ -146,8 +150,21 @@ TEST_F(ShipStoreTest, OtherBytesFromTheBeginningBeginAnew) {
   ASSERT_TRUE(store.offer(kAnn, manifest_of({{"a.py", "right"}})));
   EXPECT_EQ(store.take(kAnn, {digest, 0, 3}, "wro"), false);
   EXPECT_EQ(store.take(kAnn, {digest, 0, 2}, "ri"), false);
-  EXPECT_EQ(store.take(kAnn, {digest, 1, 2}, "on").error().code, ErrorCode::conflict);
   EXPECT_EQ(store.take(kAnn, {digest, 2, 3}, "ght"), true);
+}
+
+// One of them is wrong, and nobody can tell which before the end.
+TEST_F(ShipStoreTest, OtherBytesFurtherOnBeginAnewToo) {
+  ShipStore store(options());
+  const std::string text = "0123456789";
+  const auto digest = to_hex(sha256(text));
+  ASSERT_TRUE(store.offer(kAnn, manifest_of({{"a.py", text}})));
+  EXPECT_EQ(store.take(kAnn, {digest, 0, 8}, "01234xxx"), false) << "and never goes on";
+  EXPECT_EQ(store.take(kAnn, {digest, 0, 4}, "0123"), false);
+  EXPECT_EQ(store.take(kAnn, {digest, 4, 4}, "4567").error().code, ErrorCode::conflict);
+  EXPECT_EQ(store.take(kAnn, {digest, 0, 4}, "0123"), false);
+  EXPECT_EQ(store.take(kAnn, {digest, 4, 4}, "4567"), false);
+  EXPECT_EQ(store.take(kAnn, {digest, 8, 2}, "89"), true);
 }
 
 TEST_F(ShipStoreTest, BeyondItsBoundTheOldestGoThatNoJobNames) {
@@ -248,6 +265,7 @@ TEST_F(ShipStoreTest, WhatIsNotWholeGoesWithItsShipOrItsPlace) {
     ASSERT_TRUE(store.offer(kAnn, manifest_of({{"a", text}})));
     EXPECT_TRUE(store.take(kAnn, {to_hex(sha256(text)), 0, 9'999}, text.substr(0, 9'999)));
     EXPECT_LE(parts(), 3U);
+    now_ += 1min;
   }
   std::map<std::string, std::string> files;
   for (std::ptrdiff_t i = 0; i < 2 * kShipUploadsMax; ++i)
@@ -265,21 +283,66 @@ TEST_F(ShipStoreTest, WhatWasOfferedCountsBeforeItCame) {
   std::vector<std::string> texts;
   for (char c = 'a'; c < 'k'; ++c) {
     texts.emplace_back(600, c);
-    ASSERT_TRUE(store.offer(kAnn, manifest_of({{"x", texts.back()}})));
+    const auto offered = store.offer(kAnn, manifest_of({{"x", texts.back()}}));
+    EXPECT_EQ(offered.has_value(), texts.size() <= 3) << c;
   }
   std::size_t taken = 0;
   for (const auto& text : texts) taken += put(store, kAnn, text) ? 1U : 0U;
-  EXPECT_EQ(taken, 3U) << "of the newest";
+  EXPECT_EQ(taken, 3U) << "of those that came first";
   EXPECT_LE(store.bytes(kAnn), 2'500U);
   bounded.bytes_per_user_max = 10'000;
   bounded.bytes_max = 2'500;
   bounded.directory = folder_.path() / "others";
   ShipStore all(bounded);
   for (std::uint32_t uid = 1; uid <= 10; ++uid)
-    ASSERT_TRUE(all.offer(uid, manifest_of({{"x", texts[0]}})));
+    EXPECT_EQ(all.offer(uid, manifest_of({{"x", texts[0]}})).has_value(), uid <= 3) << uid;
   taken = 0;
   for (std::uint32_t uid = 1; uid <= 10; ++uid) taken += put(all, uid, texts[0]) ? 1U : 0U;
   EXPECT_EQ(taken, 3U);
+}
+
+TEST_F(ShipStoreTest, OfTwoThatDontBothFitTheSecondIsRefusedWhileTheFirstComes) {
+  auto bounded = options();
+  bounded.bytes_per_user_max = 1'500;
+  ShipStore store(bounded);
+  const std::string one(900, 'a');
+  const auto second = manifest_of({{"x", std::string(900, 'b')}});
+  const auto send = [&](std::uint64_t from) {
+    return store.take(kAnn, {to_hex(sha256(one)), from, 300}, one.substr(from, 300));
+  };
+  ASSERT_TRUE(store.offer(kAnn, manifest_of({{"x", one}})));
+  for (std::uint64_t from = 0; from < one.size(); from += 300) {
+    now_ += 59s;
+    const auto refused = store.offer(kAnn, second);
+    ASSERT_FALSE(refused) << from;
+    EXPECT_EQ(refused.error().code, ErrorCode::unavailable);
+    EXPECT_EQ(refused.error().retry, Retry::may_help) << "it may stop coming";
+    EXPECT_THAT(refused.error().message, HasSubstr("on their way"));
+    EXPECT_EQ(send(from), from == 600);
+  }
+  const auto first = ship_name(to_text(manifest_of({{"x", one}})));
+  EXPECT_FALSE(store.offer(kAnn, second)) << "its job is not submitted yet";
+  store.touch(kAnn, first);
+  in_use_ = {first};
+  EXPECT_EQ(store.offer(kAnn, second).error().retry, Retry::useless);
+  in_use_.clear();
+  EXPECT_TRUE(store.offer(kAnn, second));
+  EXPECT_FALSE(store.has(kAnn, first));
+}
+
+TEST_F(ShipStoreTest, WhatStopsComingKeepsItsRoomForAMinute) {
+  auto bounded = options();
+  bounded.bytes_per_user_max = 1'500;
+  ShipStore store(bounded);
+  const std::string one(900, 'a');
+  const auto second = manifest_of({{"x", std::string(900, 'b')}});
+  ASSERT_TRUE(store.offer(kAnn, manifest_of({{"x", one}})));
+  now_ += 50s;
+  EXPECT_TRUE(store.take(kAnn, {to_hex(sha256(one)), 0, 300}, one.substr(0, 300)));
+  now_ += 59s;
+  EXPECT_FALSE(store.offer(kAnn, second));
+  now_ += 1s;
+  EXPECT_TRUE(store.offer(kAnn, second));
 }
 
 TEST_F(ShipStoreTest, WhatIsOnItsWayAndInUseIsNotPushedOut) {
@@ -293,6 +356,7 @@ TEST_F(ShipStoreTest, WhatIsOnItsWayAndInUseIsNotPushedOut) {
   EXPECT_TRUE(put(store, kAnn, one));
   EXPECT_EQ(put(store, kAnn, two).error().code, ErrorCode::conflict) << "it was refused";
   in_use_.clear();
+  now_ += 1min;
   EXPECT_TRUE(store.offer(kAnn, manifest_of({{"x", two}})));
   EXPECT_TRUE(put(store, kAnn, two));
 }

@@ -31,6 +31,9 @@ ELSEWHERE = {
     "worker-processes": "src/agent/linux/host_test.cpp HostTest.AForkBombHarmsNobodyAndIsEnded",
     "log-at-end": "src/agent/linux/host_test.cpp HostTest.ReadsAsMuchOfALogAfterTheEndAsItIsTold",
     "script-time": "src/policy/lua/lua_policy_test.cpp LuaPolicy.EndsWhenItsTimeIsUp",
+    "the server's questions to its name service": "src/files/inquiries_test.cpp InquiriesTest.BeyondSoManyNobodyIsAsked",
+    "a node's questions to its name service":
+        "src/agent/linux/account_inquiries_test.cpp AccountInquiriesTest.BeyondSoManyTheyStandInLine",
     "a node's try of its peers": "src/agent/linux/gang_reach_test.cpp GangReachTest.WhereWhatIsSentIsLostThereIsNoAnswer",
     "a node's door for its peers": "src/agent/linux/gang_reach_test.cpp GangReachTest.ADoorServesMoreThanComeInAtOnce",
     "a request on its way": "src/http/server_test.cpp HttpServerTest.ClosesIdleAndUnfinishedConnections",

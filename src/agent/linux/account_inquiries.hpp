@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "agent/linux/accounts.hpp"
-#include "agent/linux/inquiry.hpp"
+#include "files/inquiry.hpp"
 #include "loop/timer.hpp"
 #include "model/node.hpp"
 

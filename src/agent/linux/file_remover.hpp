@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/linux/chores.hpp"
+#include "files/chores.hpp"
 #include "loop/timer.hpp"
 
 namespace paceline::agent {

@@ -18,7 +18,6 @@
 
 #include "agent/linux/accounts.hpp"
 #include "agent/linux/cgroups.hpp"
-#include "agent/linux/chores.hpp"
 #include "agent/linux/devices.hpp"
 #include "agent/linux/environment.hpp"
 #include "agent/linux/file_remover.hpp"
@@ -48,6 +47,7 @@
 #include "agent/wants.hpp"
 #include "base/check.hpp"
 #include "base/digest.hpp"
+#include "files/chores.hpp"
 #include "files/log_names.hpp"
 #include "files/random_name.hpp"
 #include "loop/timer.hpp"

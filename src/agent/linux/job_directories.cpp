@@ -15,11 +15,11 @@
 
 #include "agent/linux/accounts.hpp"
 #include "agent/linux/files.hpp"
-#include "agent/linux/inquiry.hpp"
 #include "agent/linux/laid_checkpoint.hpp"
 #include "agent/linux/remove_tree.hpp"
 #include "base/number.hpp"
 #include "files/as_user.hpp"
+#include "files/inquiry.hpp"
 #include "files/random_name.hpp"
 
 namespace paceline::agent {

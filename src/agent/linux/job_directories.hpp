@@ -19,8 +19,8 @@
 #include <set>
 #include <string>
 
-#include "agent/linux/chores.hpp"
 #include "base/result.hpp"
+#include "files/chores.hpp"
 #include "loop/timer.hpp"
 #include "model/worker.hpp"
 #include "ship/unpack.hpp"

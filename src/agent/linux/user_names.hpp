@@ -6,12 +6,11 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 
 #include "agent/linux/accounts.hpp"
-#include "agent/linux/inquiry.hpp"
+#include "files/inquiries.hpp"
 
 namespace paceline::agent {
 
@@ -20,15 +19,13 @@ class UserNames {
   using Find = std::function<std::optional<std::string>(std::uint32_t uid)>;
 
   // `find` is called on other threads, and what it works on is its own: it may outlive this.
-  explicit UserNames(Find find = find_name) : find_(std::move(find)) {}
+  explicit UserNames(Find find = find_name) : asked_(std::move(find)) {}
 
-  // "ann", or "user 1000" where there is no account. Nothing: nobody knows yet. Waits for a moment, but not
-  // where another answer is outstanding.
+  // "ann", or "user 1000" where there is no account. Nothing: nobody knows yet.
   std::optional<std::string> of(std::uint32_t uid);
 
  private:
-  Find find_;
-  std::map<std::uint32_t, Inquiry<std::optional<std::string>>> asked_;
+  Inquiries<std::uint32_t, std::optional<std::string>> asked_;
 };
 
 }  // namespace paceline::agent

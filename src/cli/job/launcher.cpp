@@ -80,8 +80,8 @@ bool runs_in_environment(Arguments argv) {
 // What only stands in front of a program.
 struct Front {
   std::string_view name;
-  std::array<std::string_view, 6> with_value = {};  // options whose value is the next word
-  std::size_t words = 0;                            // behind the options
+  std::array<std::string_view, 10> with_value = {};  // options whose value is the next word
+  std::size_t words = 0;                             // behind the options
 };
 
 constexpr std::array kFronts = {
@@ -95,7 +95,9 @@ constexpr std::array kFronts = {
     Front{"timeout", {"-s", "--signal", "-k", "--kill-after"}, 1},
     Front{"stdbuf", {"-i", "--input", "-o", "--output", "-e", "--error"}},
     Front{"taskset", {}, 1},
-    Front{"numactl", {"-i", "-p", "-N", "-C", "-m"}},
+    Front{"numactl",
+          {"-i", "--interleave", "-p", "--preferred", "-N", "--cpunodebind", "-C", "--physcpubind",
+           "-m", "--membind"}},
     Front{"then"},
     Front{"else"},
     Front{"do"},

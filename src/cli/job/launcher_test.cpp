@@ -55,6 +55,7 @@ TEST(LauncherIn, KnowsItBehindWhatRunsIt) {
                            "nohup nice -n 5 timeout 60 env A=b torchrun t.py",
                            "exec -a x torchrun t.py",
                            "numactl -N 0 --membind=0 torchrun t.py",
+                           "numactl --cpunodebind 0 --membind 0 torchrun t.py",
                            "taskset -c 0-3 torchrun t.py",
                            "stdbuf -oL -- torchrun t.py",
                            "ionice -c 3 torchrun t.py",

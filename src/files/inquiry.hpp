@@ -13,9 +13,9 @@
 #include <optional>
 #include <utility>
 
-#include "agent/linux/chores.hpp"
+#include "files/chores.hpp"
 
-namespace paceline::agent {
+namespace paceline {
 
 template <class Answer>
 class Inquiry {
@@ -29,7 +29,8 @@ class Inquiry {
   std::optional<Answer> answer(std::chrono::milliseconds patience = {}) {
     chores_.begin();
     std::unique_lock lock(told_->mutex);
-    told_->changed.wait_for(lock, patience, [this] { return told_->answer.has_value(); });
+    if (patience > std::chrono::milliseconds{0})
+      told_->changed.wait_for(lock, patience, [this] { return told_->answer.has_value(); });
     return told_->answer;
   }
 
@@ -49,4 +50,4 @@ class Inquiry {
   Chores chores_{std::chrono::milliseconds{0}};
 };
 
-}  // namespace paceline::agent
+}  // namespace paceline

@@ -1,4 +1,4 @@
-#include "agent/linux/chores.hpp"
+#include "files/chores.hpp"
 
 #include <pthread.h>
 #include <signal.h>
@@ -9,7 +9,7 @@
 #include <system_error>
 #include <thread>
 
-namespace paceline::agent {
+namespace paceline {
 
 struct Chores::State {
   static void work(const std::shared_ptr<State>& self);
@@ -72,4 +72,4 @@ void Chores::add(std::function<void()> chore) {
   state_->changed.notify_all();
 }
 
-}  // namespace paceline::agent
+}  // namespace paceline

@@ -1,12 +1,12 @@
 // Work that may take long, or for ever on a file system or a name service that hangs, on one thread of its
-// own: the agent's thread never waits for it.
+// own: whoever asks for it never waits.
 #pragma once
 
 #include <chrono>
 #include <functional>
 #include <memory>
 
-namespace paceline::agent {
+namespace paceline {
 
 class Chores {
  public:
@@ -29,4 +29,4 @@ class Chores {
   bool begun_ = false;
 };
 
-}  // namespace paceline::agent
+}  // namespace paceline
