@@ -40,7 +40,8 @@ class GangsTest(unittest.TestCase):
     @classmethod
     def alone(cls, *options):
         """The ending of one process alone; how slow it is, who dies, and the like make no difference."""
-        deciding = tuple(each for each in options if each.split("=")[0] in ("micro", "exact", "chance", "weighted", "samples"))
+        deciding = tuple(each for each in options if each.split("=")[0] in (
+            "micro", "exact", "chance", "weighted", "samples", "pair", "freezes", "melts", "rests", "alternates"))
         if deciding not in cls.known:
             cls.known[deciding] = cls.ending(cls.process_alone(EPOCHS, *deciding))
         return cls.known[deciding]
@@ -135,6 +136,20 @@ class GangsTest(unittest.TestCase):
                 self.assertEqual(self.seen(gang), [(epoch, index) for epoch in range(EPOCHS) for index in range(SAMPLES)])
                 self.assertEqual(self.told_of_resizes(gang.all[1]), ["2 4", "4 3", "3 3", "3 1", "1 3"])
                 self.assertEqual(self.told_of_resizes(gang.all[6]), ["1 3"])
+
+    def test_layers_that_were_frozen_or_unfrozen_before_others_came(self):
+        """In the middle of an epoch: newcomers never come to those lines."""
+        for options in (("freezes=2",), ("melts=2",), ("freezes=2", "micro=4", "exact"), ("melts=2", "micro=4", "exact")):
+            with self.subTest(options=options):
+                self.after(2, lambda gang: (gang.resize([0, 1], 1), self.until(gang, 3)), *options)
+
+    def test_models_that_are_left_out(self):
+        """One of which nothing is trained any more, and one that is under each third loss alone."""
+        for left_out in ("rests=4", "alternates"):
+            for more in ((), ("max_local=4",), ("micro=4", "exact")):
+                with self.subTest(left_out=left_out, more=more):
+                    options = ("pair", left_out, *more)
+                    self.expect_the_same(self.start(2, *options), *options)
 
     def test_a_program_may_leave_the_loop_over_batches_before_a_resize(self):
         hurry = self.folder / "hurry"

@@ -93,6 +93,16 @@ TEST_F(CheckpointTest, WhatAnotherRankToldOfStays) {
   EXPECT_THAT(files(), ElementsAre(name_of(40), name_of(50)));
 }
 
+TEST_F(CheckpointTest, OneThatMadeRoomForNewerOnes) {
+  write(folder_, {30, 40});
+  ::setenv("PACELINE_CHECKPOINT", (path_ / name_of(20)).c_str(), 1);
+  EXPECT_EQ(folder_.newest()->path, path_ / name_of(40));
+  for (const auto& path : {path_ / "other.pt", path_ / "elsewhere" / name_of(20)}) {
+    ::setenv("PACELINE_CHECKPOINT", path.c_str(), 1);
+    EXPECT_THROW((void)folder_.newest(), PacelineError);
+  }
+}
+
 TEST_F(CheckpointTest, AClockThatGoesBack) {
   write(folder_, {10, 20});
   for (const int number : {10, 20}) {

@@ -5,10 +5,17 @@ They stay the same objects.
 
 import contextlib
 import functools
+import inspect
 import types
 
+import torch
+
+from paceline.errors import PacelineError
 
 MENDABLE = ("lost", "left", "aborted", "timed out")  # causes that other ranks than this one may be
+SEVERAL_TIMES = ("{} evaluates its closure several times, and only once are gradients summed over the pieces and ranks of a global "
+                 "batch: train with it on one rank, in one piece (--slots 1, without max_local= and micro=), or with another "
+                 "optimizer.")
 
 
 class Pieces:
@@ -21,6 +28,7 @@ class Pieces:
         self.goes_on = goes_on
         self.between = True  # none is under way: what is carried acts as ever
         self.last = True  # the piece under way is this rank's last
+        self.whole = True  # it is the whole global batch
         self.updates = 0  # of optimizers, in the global batch under way
         self.void = False  # nothing of the last one counts, until the next begins
         self.error = None  # the group's, until there is another group
@@ -31,6 +39,18 @@ class Pieces:
         self.between = self.void = False
         self.updates = 0
 
+    @contextlib.contextmanager
+    def as_between(self, name):
+        """Gradients are this process's own, and may come several times, for the optimizer of that name. Raises PacelineError
+        where that isn't all of the global batch."""
+        if not self.whole:
+            raise PacelineError(SEVERAL_TIMES.format(name))
+        self.between = True
+        try:
+            yield
+        finally:
+            self.between = False
+
     def suffer(self, error):
         """The group failed. Raises the error where that ends the training."""
         if not self.goes_on or error.cause not in MENDABLE:
@@ -39,25 +59,48 @@ class Pieces:
 
 
 def carry_optimizer(optimizer, pieces, before_step):
-    """Lets it act with the last piece, after `before_step()`. Where the group fails before, it does nothing."""
-    step = optimizer.step
+    """Lets it act with the last piece, after `before_step()`. Where the group fails before, it does nothing.
+
+    A closure is evaluated once for each piece, before that; as often as the optimizer wants where the whole global batch is in
+    the piece. Else step() raises PacelineError of an optimizer that has to evaluate it several times, as LBFGS does."""
+    step, needs_closure = optimizer.step, _needs_closure(optimizer)
+
+    def update(*given, **options):
+        pieces.updates += 1
+        with _rates_times(optimizer, pieces.rate_factor):
+            return step(*given, **options)
 
     @functools.wraps(step)  # with what schedulers have noted on it
-    def step_once(_, *arguments, **options):
+    def step_once(_, closure=None, **options):
+        given = [closure] if closure else []
         if pieces.void:
             return None
-        if not pieces.between:
-            if not pieces.last:
-                return None
-            before_step()
-            if pieces.error:
-                return None
-            pieces.updates += 1
-        with _rates_times(optimizer, 1.0 if pieces.between else pieces.rate_factor):
-            return step(*arguments, **options)
+        if pieces.between:
+            return step(*given, **options)
+        if closure and needs_closure:
+            with pieces.as_between(type(optimizer).__name__):
+                return update(*given, **options)
+        loss = _evaluated(closure) if closure else None
+        if not pieces.last:
+            return loss
+        before_step()
+        if pieces.error:
+            return loss
+        own = update(**options)
+        return loss if closure else own
 
     # A bound method, since schedulers that are made later wrap only such.
     optimizer.step = types.MethodType(step_once, optimizer)
+
+
+def _needs_closure(optimizer):
+    closure = inspect.signature(optimizer.step).parameters.get("closure")
+    return closure is not None and closure.default is closure.empty
+
+
+def _evaluated(closure):
+    with torch.enable_grad():
+        return closure()
 
 
 def has_scheduler(optimizer):

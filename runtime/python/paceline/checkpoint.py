@@ -7,6 +7,7 @@ import inspect
 import os
 import pickle
 import struct
+import sys
 import threading
 import time
 import zipfile
@@ -50,18 +51,26 @@ class Folder:
                                 "another folder.") from error
 
     def newest(self):
-        """The bytes of what to go on from, and its path: $PACELINE_CHECKPOINT, else the newest here.
-        None: there is none. Raises PacelineError."""
+        """The bytes of what to go on from, and its path: $PACELINE_CHECKPOINT, else the newest here. One of this folder that is
+        gone made room for newer ones: then it is the newest, too. None: there is none. Raises PacelineError."""
         given = os.environ.get("PACELINE_CHECKPOINT")
-        found = [Path(given)] if given else _newest_first(self.path, PATTERN)
+        there = _newest_first(self.path, PATTERN)
+        found = [Path(given)] if given else there
         if not found:
             return None
+        if given and there and self._made_room(found[0]):
+            print(f"paceline: The checkpoint {given} is gone, and newer ones are in its folder: {there[0].name} is the newest.",
+                  file=sys.stderr, flush=True)
+            found = there
         self._needed = found[0].parent.resolve() / found[0].name
         try:
             return found[0].read_bytes(), found[0]
         except OSError as error:
             raise PacelineError(f"The checkpoint {found[0]} can't be read: {error.strerror}. Name another "
                                 "one in PACELINE_CHECKPOINT, or unset it.") from error
+
+    def _made_room(self, path):
+        return not path.exists() and path.parent.resolve() == self.path and path.match(PATTERN)
 
     def read(self, data, path):
         """The state in a checkpoint's bytes, on the CPU. Raises PacelineError."""
@@ -105,14 +114,12 @@ class Folder:
             self._writes = None
 
     def written(self):
-        """(mark, path, why not) of those that were written, or failed, since it was asked last. Once the next one is asked
-        for, Paceline knows of it: until then all from the one before on stay."""
+        """(mark, path, why not) of those that were written, or failed, since it was asked last. Tell Paceline of them before
+        the next begin(), which removes what is older than the last one told of."""
         while self._written:
             mark, path, why = self._written.popleft()
             yield mark, path, why
             self._needed = path or self._needed
-            if not self.is_writing():
-                self._remove_older()
 
     def _write(self, number, values, events, mark, begun):
         path = self.path / f"ckpt-{number:012d}.pt"

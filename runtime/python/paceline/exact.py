@@ -48,7 +48,7 @@ class InTurn:
 class ExactGradients:
     """What Gradients does, in the order of micro-batches."""
 
-    def __init__(self, model, ranks, pieces, sums):
+    def __init__(self, model, ranks, pieces, sums, summed=()):
         self._pieces, self._weight = pieces, 1.0
         self._ranks, self._sum, self._sums = ranks, InTurn(ranks), sums
         self._count = None  # what this rank's micro-batches count, where the script says it
@@ -57,7 +57,7 @@ class ExactGradients:
         self._open = False  # a micro-batch is being computed
         self._awaited = False  # the end of its backward()
         self.done = True
-        self._trained = Trained(model, lambda parameter: parameter.register_hook(self._note))
+        self._trained = Trained(model, lambda parameter: parameter.register_hook(self._note), summed)
         self.renew()
 
     @property
@@ -67,6 +67,10 @@ class ExactGradients:
     def renew(self):
         self._trained.renew()
         self._sizes = [each.numel() for each in self._parameters]
+
+    @property
+    def summed(self):
+        return self._parameters
 
     def check(self):
         self._trained.check()
@@ -89,7 +93,7 @@ class ExactGradients:
         self.done = True
         self._close()
         try:
-            if self._parameters and not self._pieces.error:
+            if not self._pieces.error:
                 with self._ranks.timeline.span("gradients"):
                     self._sum_up()
         except GroupError as error:
@@ -105,6 +109,13 @@ class ExactGradients:
             norm.drop()
 
     def _sum_up(self):
+        if self._parameters:
+            self._sum_gradients()
+        self._count = None
+        for norm in self._norms:
+            norm.finish()
+
+    def _sum_gradients(self):
         # Of each parameter its gradients, and after all of them how many micro-batches gave it one.
         zeros = torch.zeros(sum(self._sizes) + len(self._sizes), dtype=torch.promote_types(
             torch.float32, self._parameters[0].dtype))
@@ -112,11 +123,8 @@ class ExactGradients:
         *parts, counts = total.split([*self._sizes, len(self._sizes)])
         if self._count is not None:
             total[:-len(self._sizes)].div_(whole_count(self._ranks.group, self._count))
-            self._count = None
         for parameter, part, count in zip(self._parameters, parts, counts.tolist()):
             parameter.grad = part.view_as(parameter).to(parameter).clone() if count else None
-        for norm in self._norms:
-            norm.finish()
 
     def _note(self, gradient):
         if self._pieces.between:
@@ -135,8 +143,8 @@ class ExactGradients:
         if not self._open:
             return
         self._open = self._awaited = False
-        has = torch.tensor([float(each.grad is not None) for each in self._parameters])
-        if self._counts:
+        if self._counts and self._parameters:
+            has = torch.tensor([float(each.grad is not None) for each in self._parameters])
             flat = [each.new_zeros(size) if each.grad is None else each.grad.detach().reshape(-1)
                     for each, size in zip(self._parameters, self._sizes)]
             whole = torch.cat([each.to(flat[0].device) for each in flat]).cpu()

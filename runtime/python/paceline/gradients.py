@@ -6,6 +6,8 @@ runs, buckets of gradients that are complete are summed over the ranks by the ge
 same order everywhere.
 """
 
+import contextlib
+
 import torch
 
 from paceline.buckets import Bucket, Buckets, when_accumulated
@@ -24,9 +26,10 @@ CAME_AGAIN = ("A parameter got another gradient after its first was sent to the 
 
 class Gradients:
     """REQUIRES: the model's parameters are the same, in the same order, on every rank; `ranks` has the
-    group and the carrier, `pieces` tells where the global batch stands, `sums` calls finish()."""
+    group and the carrier, `pieces` tells where the global batch stands, `sums` calls finish(); `summed`: parameters that
+    others have trained before this rank joined them."""
 
-    def __init__(self, model, ranks, pieces, sums):
+    def __init__(self, model, ranks, pieces, sums, summed=()):
         self._ranks, self._pieces, self._sums = ranks, pieces, sums
         self._accumulators = []  # kept, or the hooks on them are gone
         self._weight, self._at_once = 1.0, False
@@ -36,7 +39,7 @@ class Gradients:
         self.done = True  # the global batch is summed up
         self._sets_aside = False  # where the backward() that runs ends
         self._aside = {}  # by a parameter's id: the sum over the pieces so far, until it is added to that of the last one
-        self._trained, self._buckets = Trained(model, self._watch), Buckets([], _Bucket)
+        self._trained, self._buckets = Trained(model, self._watch, summed), Buckets([], _Bucket)
         self.renew()
 
     @property
@@ -49,6 +52,11 @@ class Gradients:
             self._buckets = Buckets(self._parameters, _Bucket)
             for bucket in self._buckets:
                 bucket.measures = self._measures
+
+    @property
+    def summed(self):
+        """The parameters whose gradients travel, frozen since or not."""
+        return self._parameters
 
     def check(self):
         """Raises PacelineError where a parameter has a gradient that nobody sums."""
@@ -204,13 +212,25 @@ def trained(model):
     return [each for each in model.parameters() if each.requires_grad]
 
 
+@contextlib.contextmanager
+def _needing_gradients(parameter):
+    """For a moment: one that is frozen takes no hooks, but keeps those that it has."""
+    needs = parameter.requires_grad
+    parameter.requires_grad_(True)
+    try:
+        yield
+    finally:
+        parameter.requires_grad_(needs)
+
+
 class Trained:
     """Those parameters, and what else the model has. One that the script freezes stays among them.
 
-    `watch(parameter)` is called once for each."""
+    `watch(parameter)` is called once for each. `summed`: those that are among them in any case."""
 
-    def __init__(self, model, watch):
+    def __init__(self, model, watch, summed):
         self._model, self._watch = model, watch
+        self._summed = {id(each) for each in summed}
         self.parameters, self._others = [], []
 
     def grew(self):
@@ -221,10 +241,12 @@ class Trained:
         """Takes in those, and what the model has got since. False: there is none."""
         known = {id(each) for each in self.parameters}
         everyone = list(self._model.parameters())
-        self._others = [each for each in everyone if id(each) not in known and not each.requires_grad]
-        fresh = [each for each in trained(self._model) if id(each) not in known]
+        unknown = [each for each in everyone if id(each) not in known]
+        fresh = [each for each in unknown if each.requires_grad or id(each) in self._summed]
+        self._others = [each for each in unknown if not (each.requires_grad or id(each) in self._summed)]
         for each in fresh:
-            self._watch(each)
+            with _needing_gradients(each):
+                self._watch(each)
         known.update(map(id, fresh))
         self.parameters = [each for each in everyone if id(each) in known]
         return bool(fresh)

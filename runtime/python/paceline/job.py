@@ -44,6 +44,19 @@ NOTICE, STOP, REPORT, CHECKPOINT, GENERATION, RATE, LESS_RATE = range(7)  # what
 class _Distributed:
     model: torch.nn.Module
     gradients: object = None  # Gradients or ExactGradients, once it is known which
+    summed: list = field(default_factory=list)  # a newcomer's: the parameters that the others sum, until it does
+
+    def trains(self):
+        """Of each parameter whether its gradient is summed, and whether it needs one."""
+        summed = {id(each) for each in (self.gradients.summed if self.gradients else self.summed)}
+        return [(id(each) in summed, each.requires_grad) for each in self.model.parameters()]
+
+    def train(self, its):
+        """What trains() tells of another rank, which built the same model, holds here, too."""
+        parameters = list(self.model.parameters())
+        self.summed = [each for each, (is_summed, _) in zip(parameters, its) if is_summed]
+        for each, (_, needs_gradient) in zip(parameters, its):
+            each.requires_grad_(needs_gradient)
 
 
 @dataclass
@@ -329,6 +342,7 @@ class Job:
             self._recent_loss.begin_step()
             for number, part in enumerate(share_of_it.parts, share_of_it.first):
                 self._pieces.last = self._step.left == 1
+                self._pieces.whole = self.size == 1 and len(share_of_it.parts) == 1
                 self._part = len(part) if share_of_it.counts else 0
                 self._sums.begin(self._part / share_of_it.count)
                 before = self._step.left
@@ -355,7 +369,7 @@ class Job:
         for each in self._distributed:
             if each.gradients is None:
                 kind = ExactGradients if exact else Gradients
-                each.gradients = kind(each.model, self._ranks, self._pieces, self._sums)
+                each.gradients = kind(each.model, self._ranks, self._pieces, self._sums, each.summed)
                 self._sums.add(each.gradients)
             else:
                 each.gradients.renew()
@@ -916,12 +930,15 @@ class Job:
         # As a whole: ranks may differ in what a value that is carried holds.
         own = None if self.rank != root else state.packed(
             [self._named.states(), self.steps, self._samples, self._epoch, self._begun_epoch,
-             order.state() if order else self._resumed, str(order) if order else None])
+             order.state() if order else self._resumed, str(order) if order else None,
+             [each.trains() for each in self._distributed]])
         its = self._group.broadcast_bytes(own, root)
         if not self._acts.joins:
             return
-        named, self.steps, self._samples, self._epoch, self._begun_epoch, self._resumed, self._order_elsewhere = (
-            state.unpacked(its))
+        (named, self.steps, self._samples, self._epoch, self._begun_epoch, self._resumed, self._order_elsewhere,
+         everyones) = state.unpacked(its)
+        for each, trains in zip(self._distributed, everyones):
+            each.train(trains)
         self._named.load(named)
         self._saved, self._reported_steps = self._samples, self.steps
         torch.manual_seed(chance.of(self._samples, self.rank))
@@ -971,7 +988,8 @@ class Job:
                    "named": self._named.states(), "record": record,
                    "chance": states, "epoch": self._epoch, "steps": steps,
                    "order": self._order.state() if self._order else self._resumed, "noise": self._noise.state()}
-
+        self._folder.join()
+        self._tell_written()
         self._folder.begin(samples, written, (steps, samples))
 
     # From the main thread, so that no line of the script's own is torn apart.

@@ -20,6 +20,7 @@ if ASKED["buckets_of"]:
 
     buckets.BUCKET_BYTES = ASKED["buckets_of"]
 SAMPLES = 40
+TEACHER = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3)).requires_grad_(False)
 
 
 class Net(nn.Module):
@@ -33,6 +34,8 @@ class Net(nn.Module):
             for _ in range(3 if KIND == "reentrant shared" else 0):
                 hidden = checkpoint(self.block, hidden, use_reentrant=True)
             return checkpoint(self.two, hidden, use_reentrant=True) if KIND == "reentrant whole" else self.two(hidden)
+        if KIND == "frozen model":
+            return self.two(hidden) + 0.1 * TEACHER(x)[:, :1]
         # On a rank without such samples the layer is unused.
         return self.two(hidden) + (self.extra(x) * has_extra[:, None] if has_extra.any() else 0)
 
@@ -77,13 +80,17 @@ def made():
     if KIND.startswith("unfrozen"):
         nets[0].one.requires_grad_(False)
     outside = [nn.Parameter(torch.ones(3))] if KIND == "outside" else []
-    return nets, [torch.optim.SGD([*net.parameters(), *outside], lr=ASKED["rate"]) for net in nets]
+    kind = torch.optim.LBFGS if KIND == "lbfgs" else torch.optim.SGD
+    return nets, [kind([*net.parameters(), *outside], lr=ASKED["rate"]) for net in nets]
 
 
 def trained(by):
     nets, optimizers = made()
     for each in zip(nets, optimizers):
         by.distribute(*each)
+    if KIND == "frozen model":
+        TEACHER[1].reset_running_stats()
+        by.distribute(TEACHER)
     for epoch in by.epochs(ASKED["epochs"]):
         if KIND == "unfrozen before an epoch" and epoch == 1:
             nets[0].one.requires_grad_(True)
@@ -94,7 +101,8 @@ def trained(by):
             by.step()
             if KIND == "unfrozen after a step" and by.steps == 2:
                 nets[0].one.requires_grad_(True)
-    return [value for net in nets for each in net.parameters() for value in each.flatten().tolist()]
+    notes = [*TEACHER[1].buffers(), torch.tensor(TEACHER[1].momentum)] if KIND == "frozen model" else []
+    return [value for each in [*(each for net in nets for each in net.parameters()), *notes] for value in each.flatten().tolist()]
 
 
 def loss_of(net, batch, sign):
@@ -103,8 +111,25 @@ def loss_of(net, batch, sign):
     return ((net(x, has_extra if sign < 0 else torch.ones(len(x))) - sign * y) ** 2).mean()
 
 
+def train_by_closure(batch, net, optimizer, sign):
+    losses = []
+
+    def closure():
+        optimizer.zero_grad()
+        loss = loss_of(net, batch, sign)
+        loss.backward()
+        losses.append(loss)
+        return loss
+
+    assert optimizer.step(closure) is losses[0]
+
+
 def train(by, batch, nets, optimizers):
     signs = (1, -1)
+    if KIND in ("closure", "lbfgs"):
+        for each in zip(nets, optimizers, signs):
+            train_by_closure(batch, *each)
+        return
     if ASKED.get("models") == "each":
         for net, optimizer, sign in zip(nets, optimizers, signs):
             optimizer.zero_grad()

@@ -1,10 +1,12 @@
 """Checkpoints as files: what torch.load() reads is what was given, as it was then."""
 
+import io
 import os
 import tempfile
 import time
 import unittest
 import zipfile
+from pathlib import Path
 from unittest import mock
 
 import support
@@ -22,10 +24,11 @@ class CheckpointTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = Folder(folder.name)
 
-    def written(self, number, values):
-        self.folder.begin(number, values, number)
-        self.folder.join()
-        (mark, path, why), = self.folder.written()
+    def written(self, number, values, folder=None):
+        folder = folder or self.folder
+        folder.begin(number, values, number)
+        folder.join()
+        (mark, path, why), = folder.written()
         self.assertEqual((mark, why), (number, None))
         return path
 
@@ -103,16 +106,51 @@ class CheckpointTest(unittest.TestCase):
         self.written_by(another, 40, 50)
         self.assertEqual(self.numbers(), [20, 30, 40, 50])
         list(another.written())
-        self.assertEqual(self.numbers(), [40, 50])
-        self.written_by(self.folder, 60, 70)
-        self.assertEqual(self.numbers(), [40, 50, 60, 70], "what it told of is gone")
+        self.written_by(another, 60)
+        self.assertEqual(self.numbers(), [50, 60])
+        self.written_by(self.folder, 70, 80)
+        self.assertEqual(self.numbers(), [50, 60, 70, 80], "what it told of is gone")
 
     def test_two_that_are_told_of_at_once(self):
         self.written(10, {})
         self.written_by(self.folder, 20, 30)
         self.assertEqual(self.numbers(), [10, 20, 30])
         list(self.folder.written())
-        self.assertEqual(self.numbers(), [20, 30])
+        self.written_by(self.folder, 40)
+        self.assertEqual(self.numbers(), [30, 40])
+
+    def test_what_paceline_knows_of_stays_while_it_is_told_of_a_newer_one(self):
+        """It may hear of that late: the next start is given the older one."""
+        self.written(20, {})
+        self.written_by(self.folder, 30)
+        again = Folder(self.folder.path)
+        self.given(again, 20)
+        self.written(40, {}, again)
+        self.assertEqual(self.numbers(), [20, 30, 40])
+        self.assertEqual(self.given(Folder(self.folder.path), 20), self.path_of(20))
+
+    def given(self, folder, number):
+        """The path of what a start goes on from that is given this one."""
+        with mock.patch.dict(os.environ, {"PACELINE_CHECKPOINT": str(self.path_of(number))}):
+            return folder.newest()[1]
+
+    def test_one_that_made_room_for_newer_ones(self):
+        """A machine that had lost its server wrote those, and nobody was told."""
+        for number in (30, 40):
+            self.written(number, {})
+        with mock.patch("sys.stderr", io.StringIO()) as said:
+            self.assertEqual(self.given(self.folder, 20), self.path_of(40))
+        self.assertRegex(said.getvalue(), r"^paceline: The checkpoint \S+020\.pt is gone, .*: ckpt-000000000040\.pt is the newest\.\n$")
+        elsewhere = tempfile.TemporaryDirectory()
+        self.addCleanup(elsewhere.cleanup)
+        for path in (Path(elsewhere.name, "ckpt-000000000020.pt"), self.folder.path / "other.pt"):
+            with self.subTest(path=path), mock.patch.dict(os.environ, {"PACELINE_CHECKPOINT": str(path)}):
+                with self.assertRaisesRegex(PacelineError, "can't be read: No such file"):
+                    self.folder.newest()
+        for each in self.folder.path.iterdir():
+            each.unlink()
+        with self.assertRaisesRegex(PacelineError, "can't be read: No such file"):
+            self.given(self.folder, 20)
 
     def test_a_clock_that_goes_back(self):
         for number in (10, 20):

@@ -51,6 +51,19 @@ class GradientsTest(unittest.TestCase):
         for size, batches in support.variants((1, {}), (1, IN_PIECES), (3, {}), (2, EXACT)):
             self.assert_as_alone(size, kind="tokens", batches=batches)
 
+    def test_a_closure(self):
+        for size, batches in ((1, {}), (2, {}), *support.variants((2, IN_PIECES), (1, IN_PIECES), (2, EXACT), (1, EXACT))):
+            self.assert_as_alone(size, kind="closure", batches=batches)
+        for size, batches in support.variants((2, {}), (1, IN_PIECES)):
+            self.assert_as_alone(size, kind="closure", models="each", batches=batches)
+
+    def test_a_closure_that_is_evaluated_several_times(self):
+        for batches in ({}, *support.variants({"micro": 10, "exact": True})):
+            self.assert_as_alone(1, kind="lbfgs", batches=batches)
+        for size, batches in support.variants((2, {}), (1, IN_PIECES)):
+            self.ends_with("LBFGS evaluates its closure several times, .*: train with it on one rank, in one piece", size,
+                           kind="lbfgs", batches=batches)
+
     def test_several_models(self):
         for models in "each", "backwards", "one loss":
             for size, batches in support.variants((2, {}), (1, IN_PIECES), (3, IN_PIECES), (2, EXACT)):
@@ -66,6 +79,17 @@ class GradientsTest(unittest.TestCase):
         for size, batches in support.variants((2, {}), (1, IN_PIECES), (2, EXACT)):
             self.ends_with(r"one\.weight was unfrozen after job\.batches\(\) had handed out the batch.* Set requires_grad before", size,
                            kind="unfrozen in a batch", batches=batches)
+
+    def test_a_model_of_which_nothing_is_trained(self):
+        """What its batch norms note is summed in an exact training all the same."""
+        one, = self.results(1, kind="frozen model", batches=EXACT)
+        for size in support.variants(2, 3):
+            for each in self.results(size, kind="frozen model", batches=EXACT):
+                self.assertEqual(each["together"], one["together"])
+        self.assertAlmostEqual(one["together"][-1], 0.1)
+        self.assertEqual(one["together"][-2], 3 * 40 / 2, "micro-batches")
+        for each in self.results(2, kind="frozen model"):
+            self.assertAlmostEqual(each["together"][-1], 0.1)
 
     def test_a_parameter_of_no_model(self):
         self.ends_with(r"The SGD trains a parameter that is in no model of job\.distribute\(\): number 8 of its own, of shape "

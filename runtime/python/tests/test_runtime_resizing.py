@@ -1,5 +1,6 @@
 """Gangs that go on with other ranks: ranks that stay are not started anew, and the training is the one it would have been."""
 
+import itertools
 import json
 import re
 import tempfile
@@ -111,6 +112,18 @@ class ResizingTest(unittest.TestCase):
         self.assertEqual(len(agent.all), 7, "nobody was started anew")
         seen = self.seen(agent)
         self.assertEqual(sorted(seen), [(epoch, index) for epoch in range(EPOCHS) for index in range(100)])
+
+    def test_layers_that_were_frozen_or_unfrozen_before_others_came(self):
+        """In the middle of an epoch: newcomers never come to those lines."""
+        changes = {"freeze": 2}, {"melt": 2}
+        for freezes, more in itertools.product(changes, support.variants({}, {"micro": 4, "exact": True})):
+            with self.subTest(freezes=freezes, **more):
+                asked = {"epochs": EPOCHS, "batch": 10, "freezes": freezes, **more}
+                alone = self.train_to_the_end(1, **asked)
+                self.resized([([0, 1], 1)], **asked)
+                for each in self.ended:
+                    for one, other in zip(each["weights"], alone["weights"]):
+                        self.assertAlmostEqual(one, other, delta=1e-5)
 
     def test_exactly_and_with_a_loaders_workers(self):
         asked = {"epochs": EPOCHS, "batch": 10, "micro": 4, "exact": True, "chance": True, "loader_workers": 1}

@@ -20,7 +20,7 @@ ASKED = {"epochs": 2, "batch": 30, "samples": 100, "max_local": None, "order": "
          "different_data": False, "fails_on": None, "gpus": False, "buckets_of": None, "formed_within": None,
          "abort_within": None, "frozen": False, "waits_in_step": None, "scaler": False, "publish": None,
          "holds": None, "dies_evaluating": None, "evaluates": False, "leaves": None, "memory": None, "stream": None,
-         "parts": False, "before": None, **json.loads(sys.argv[1])}
+         "parts": False, "before": None, "freezes": {}, **json.loads(sys.argv[1])}
 
 if ASKED["gpus"]:  # of the tests' own
     import stub_streams
@@ -160,6 +160,8 @@ net = Net(ASKED["width"] + 1 if ASKED["different_model"] and job.rank == 1 else 
 if ASKED["frozen"]:
     for each in (*net.never.parameters(), *net.seldom.parameters()):
         each.requires_grad_(False)
+if "melt" in ASKED["freezes"]:  # {"freeze" or "melt": after which step}
+    net.two.requires_grad_(False)
 rate = 0.5 if ASKED["different_rate"] and job.rank == 1 else ASKED["rate"]
 optimizer = torch.optim.SGD(net.parameters(), lr=rate, momentum=0.9, weight_decay=0.01)
 if ASKED["adam"]:
@@ -281,6 +283,9 @@ for epoch in job.epochs(ASKED["epochs"]):
             before = job.steps
             job.step(loss=loss)
             print("steps", before, job.steps, flush=True)
+        for change, step in ASKED["freezes"].items():
+            if job.steps == step:
+                net.two.requires_grad_(change == "melt")
         if ASKED["evaluates"]:
             evaluate()
         if job.steps == ASKED["leaves"]:

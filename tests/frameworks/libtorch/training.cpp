@@ -5,7 +5,8 @@
 //                        [dies=RANK where=N] [holds=FILE] [ends=STEP] [short] [carries[=2]] [publish=FILE]
 //                        [micro=N] [exact[=2]] [chance[=N]] [threads=N] [notices]
 //                        [leaves=STEP] [batch=N] [rate=X] [late=RANK] [spoils] [in_order]
-//                        [pair] [unfreezes[=2]] [outside] [before]
+//                        [pair] [unfreezes[=2]] [outside] [before] [freezes=STEP] [melts=STEP]
+//                        [rests=STEP] [alternates]
 //
 //   pause      of each step        hurry   until that file is there
 //   max_local  samples of a piece  fails   that rank throws in its fifth step
@@ -31,6 +32,9 @@
 //   spoils     the weights, after job.checkpoint()
 //   pair       two more models under the same loss, of which one uses a layer for some samples alone
 //   unfreezes  the first layer is trained from the second epoch on; 2: from the middle of the fifth step on
+//   freezes    the first layer is trained up to that step      melts  it is trained from then on
+//   rests      nothing of the first of the pair is trained from that step on
+//   alternates the first of the pair is under the loss of each third step alone
 //   outside    the optimizer has a parameter that is in no model
 //   before     the program evaluates and publishes before it trains
 #include <torch/torch.h>
@@ -269,7 +273,7 @@ int main(int argc, char** argv) {
   const auto train_first = [&](bool is_trained) {
     for (const auto& each : net->first->parameters()) each.set_requires_grad(is_trained);
   };
-  if (given.contains("unfreezes")) train_first(false);
+  if (given.contains("unfreezes") || given.contains("melts")) train_first(false);
   auto trained = net->parameters();
   if (given.contains("outside")) trained.push_back(torch::zeros({5}, torch::requires_grad()));
   torch::optim::Adam optimizer(trained, 0.01);
@@ -330,7 +334,8 @@ int main(int argc, char** argv) {
       if (!given.contains("by_hand") && !(given.contains("forgets") && batches == 2))
         job.weight(count);
     }
-    for (std::size_t i = 0; i < sides.size(); ++i)
+    const std::size_t first_side = given.contains("alternates") && job.steps() % 3 != 0 ? 1 : 0;
+    for (std::size_t i = first_side; i < sides.size(); ++i)
       loss = loss +
              torch::nn::functional::cross_entropy(sides[i](batch, i == 0 ? 1 : 20), batch.classes);
     optimizer.zero_grad();
@@ -356,6 +361,13 @@ int main(int argc, char** argv) {
       else
         job.restore();
     }
+    const auto has_come_to = [&](const char* what) {
+      return given.contains(what) && job.steps() == static_cast<std::uint64_t>(given[what]);
+    };
+    if (has_come_to("freezes")) train_first(false);
+    if (has_come_to("melts")) train_first(true);
+    if (has_come_to("rests"))
+      for (const auto& each : sides[0]->parameters()) each.set_requires_grad(false);
     std::printf("STEPS %d %d\n", static_cast<int>(before), static_cast<int>(job.steps()));
     if (given.contains("evaluates") && job.steps() > before &&
         job.steps() % static_cast<std::uint64_t>(given["evaluates"]) == 0)

@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <iostream>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -103,12 +104,21 @@ class Folder {
     std::filesystem::remove(probe, ignored);
   }
 
-  // What to go on from: $PACELINE_CHECKPOINT, else the newest here. Throws PacelineError.
+  // What to go on from: $PACELINE_CHECKPOINT, else the newest here. One of this folder that is gone made room
+  // for newer ones: then it is the newest, too. Throws PacelineError.
   [[nodiscard]] std::optional<Found> newest() {
     const char* const given = std::getenv("PACELINE_CHECKPOINT");
     const auto there = newest_first();
     if (given == nullptr && there.empty()) return std::nullopt;
-    const std::filesystem::path path = given != nullptr ? given : there.front().second;
+    std::filesystem::path path = given != nullptr ? given : there.front().second;
+    if (!there.empty() && made_room(path)) {
+      const auto& newest = there.front().second;
+      std::cerr << "paceline: The checkpoint " + path.string() +
+                       " is gone, and newer ones are in its folder: " + newest.filename().string() +
+                       " is the newest."
+                << std::endl;
+      path = newest;
+    }
     needed_ = path;
     std::ifstream file(path, std::ios::binary);
     std::ostringstream bytes;
@@ -155,14 +165,23 @@ class Folder {
     return why;
   }
 
+  static bool is_name(const std::string& name) {
+    return name.starts_with("ckpt-") && name.ends_with(".pt");
+  }
+  [[nodiscard]] bool made_room(const std::filesystem::path& path) const {
+    std::error_code ignored;
+    return !std::filesystem::exists(path, ignored) && is_name(path.filename().string()) &&
+           std::filesystem::equivalent(std::filesystem::absolute(path).parent_path(), path_,
+                                       ignored);
+  }
+
   using Timed = std::pair<FileTime, std::filesystem::path>;
   // By time, not by number: after going back to an older one, what was trained since then counts.
   [[nodiscard]] std::vector<Timed> newest_first() const {
     std::vector<Timed> found;
     std::error_code error;
     for (const auto& each : std::filesystem::directory_iterator(path_, error)) {
-      const auto name = each.path().filename().string();
-      if (name.starts_with("ckpt-") && name.ends_with(".pt"))
+      if (is_name(each.path().filename().string()))
         found.emplace_back(each.last_write_time(error), each.path());
     }
     std::sort(found.rbegin(), found.rend());

@@ -41,10 +41,12 @@ class ExactGradients final : public Gradients {
   }
 
  private:
+  // What its batch norms note is summed, whether anything is trained or not.
+  [[nodiscard]] bool rests() const override { return false; }
   void begin_batch() override { drop_pieces(); }
   void begin_piece() override {
     const ::torch::NoGradGuard no_grad;
-    if (!parameters().empty()) norms_.begin();
+    norms_.begin();
   }
 
   void take_piece() override {
@@ -78,6 +80,11 @@ class ExactGradients final : public Gradients {
   }
 
   void sum_up() override {
+    if (!parameters().empty()) sum_gradients();
+    norms_.finish(group());
+  }
+
+  void sum_gradients() {
     auto total = room();
     in_turn(group(), bytes_in(total), [&] {
       for (const auto& each : parts_) total.add_(each);
@@ -95,7 +102,6 @@ class ExactGradients final : public Gradients {
                                            /*copy=*/true);
       begin += size;
     }
-    norms_.finish(group());
   }
 
   // In their order, too: they need not be whole numbers.

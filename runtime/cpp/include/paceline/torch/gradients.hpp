@@ -8,7 +8,9 @@
 // Where the program says what its pieces count, that takes the place of their part, and the sum is
 // divided by what all pieces of all ranks count.
 //
-// A loss may reach several models. Their gradients are summed when its backward() has run, model after model.
+// A loss may reach several models. Their gradients are summed when its backward() has run, model after model: of
+// those that any rank's backward() came to. A model that none came to, as in a step of the other half of a GAN,
+// has none for this batch.
 //
 // Where the group fails, and others go on together, the global batch is void: backward() ends as ever,
 // and parameters have no gradients.
@@ -20,6 +22,7 @@
 #include <torch/csrc/autograd/variable.h>
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -57,19 +60,29 @@ class Backward : public std::enable_shared_from_this<Backward> {
   // Every rank adds them in the same order.
   void add(const std::shared_ptr<Gradients>& gradients) { models_.push_back(gradients); }
   [[nodiscard]] bool may_reach_several() const { return models_.size() > 1; }
-  // It runs.
+  // A piece is handed out.
+  void begin() { reached_ = false; }
+  // It runs, and has come to a parameter.
   void reach() {
+    reached_ = true;
     if (std::exchange(runs_, true)) return;
     ::torch::autograd::Engine::get_default_engine().queue_callback([weak = weak_from_this()] {
       if (const auto backward = weak.lock()) backward->end();
     });
   }
+  // The program has done with the piece: takes it of the models that backward() did not come to. Throws
+  // PacelineError where that is all of them, or it has come to what ranks would train each for itself.
+  void end_piece() const;
 
  private:
   void end();
+  [[nodiscard]] std::vector<std::shared_ptr<Gradients>> models() const;
+  // Of the models those that this backward() reached, or that of another rank; flags, since ranks add them up.
+  [[nodiscard]] static std::vector<double> wanted(
+      const std::vector<std::shared_ptr<Gradients>>& models);
 
   std::vector<std::weak_ptr<Gradients>> models_;
-  bool runs_ = false;
+  bool runs_ = false, reached_ = false;
 };
 
 // When backward() has run on what; how gradients are summed over pieces and ranks is a matter of what is
@@ -92,8 +105,7 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
   void begin(const Piece& piece) {
     if (piece.first) listen();
     piece_ = piece;
-    done_ = parameters_.empty();
-    void_ = reached_ = false;
+    done_ = void_ = reached_ = false;
     count_.reset();
     if (piece.first) {
       summed_ = false;
@@ -104,22 +116,15 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
   }
   // The piece counts so much in place of its part: before backward(), of every piece and on every rank.
   void count(double count) {
-    if (done_ && !parameters_.empty())
-      throw PacelineError("job.weight() was called after backward(): call it before.");
+    if (done_) throw PacelineError("job.weight() was called after backward(): call it before.");
     count_ = count;
   }
-  // backward() has run on it, and has come to nothing that ranks would train each for itself. Throws
-  // PacelineError.
-  void expect_done() const {
-    if (!done_)
-      throw PacelineError(
-          "backward() did not reach the model's parameters for this batch: call it "
-          "once for each batch, before job.step().");
-    for (std::size_t i = 0; i < all_.size(); ++i)
-      if (!accumulators_[i] && all_[i].requires_grad() && all_[i].grad().defined())
-        throw PacelineError(
-            "Parameters were set to need gradients after the batch was handed out, so ranks would "
-            "train each its own: do it before the global batch, or after job.step().");
+  // Those that were summed already where this rank joined: of each parameter whether it is one.
+  // REQUIRES: no piece has begun.
+  void listen_to(std::vector<bool> summed) { summed_elsewhere_ = std::move(summed); }
+  // Whether that parameter's gradient is summed: it has needed one by the begin of a global batch.
+  [[nodiscard]] bool is_trained(std::size_t parameter) const {
+    return accumulators_[parameter] != nullptr;
   }
   // No piece is under way: gradients are of something else.
   void end() { piece_.reset(); }
@@ -144,6 +149,11 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
         accumulators_(all_.size()),
         place_(all_.size()) {}
 
+  // Nothing of the model is trained for now, and it needs no sum.
+  [[nodiscard]] virtual bool rests() const {
+    return std::none_of(parameters_.begin(), parameters_.end(),
+                        [](const auto& each) { return each.requires_grad(); });
+  }
   // Those that are trained.
   [[nodiscard]] const std::vector<at::Tensor>& parameters() const { return parameters_; }
   [[nodiscard]] Group& group() { return ranks_.group(); }
@@ -180,9 +190,12 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
   void listen() {
     bool more = false;
     for (std::size_t i = 0; i < all_.size(); ++i) {
-      if (accumulators_[i] || !all_[i].requires_grad()) continue;
+      const bool needs_gradient = all_[i].requires_grad();
+      if (accumulators_[i] || !(needs_gradient || is_summed_elsewhere(i))) continue;
       more = true;
+      all_[i].set_requires_grad(true);  // one that is frozen has no accumulator, but keeps it
       accumulators_[i] = ::torch::autograd::impl::grad_accumulator(all_[i]);
+      all_[i].set_requires_grad(needs_gradient);
       accumulators_[i]->add_post_hook(
           std::make_unique<WhenAccumulated>([weak = weak_from_this(), i] {
             if (const auto gradients = weak.lock()) gradients->accumulated(gradients->place_[i]);
@@ -195,6 +208,18 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
       if (accumulators_[i]) parameters_.push_back(all_[i]);
     }
     meet();
+  }
+
+  [[nodiscard]] bool is_summed_elsewhere(std::size_t parameter) const {
+    return parameter < summed_elsewhere_.size() && summed_elsewhere_[parameter];
+  }
+
+  void expect_no_others() const {
+    for (std::size_t i = 0; i < all_.size(); ++i)
+      if (!accumulators_[i] && all_[i].requires_grad() && all_[i].grad().defined())
+        throw PacelineError(
+            "Parameters were set to need gradients after the batch was handed out, so ranks would "
+            "train each its own: do it before the global batch, or after job.step().");
   }
 
   void accumulated(std::size_t parameter) {
@@ -212,7 +237,7 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
   }
 
   void backward_over() {
-    if (!std::exchange(reached_, false)) return;
+    if (!std::exchange(reached_, false)) forget();  // what is there is of an earlier batch
     done_ = true;
     try {
       if (!is_void()) finish_piece();
@@ -257,6 +282,7 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
   std::vector<at::Tensor> all_, parameters_;
   // Of all; none of those that are not trained. Kept, or the hooks on them are gone.
   std::vector<std::shared_ptr<::torch::autograd::Node>> accumulators_;
+  std::vector<bool> summed_elsewhere_;
   std::vector<std::size_t> place_;  // of all: among parameters_
   std::optional<Piece> piece_;
   std::optional<double> count_;  // of the piece, where the program says it
@@ -264,10 +290,44 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
   bool done_ = true, reached_ = false, summed_ = false, void_ = false;
 };
 
+inline std::vector<std::shared_ptr<Gradients>> Backward::models() const {
+  std::vector<std::shared_ptr<Gradients>> models;
+  for (const auto& each : models_)
+    if (auto gradients = each.lock()) models.push_back(std::move(gradients));
+  return models;
+}
+
+inline std::vector<double> Backward::wanted(const std::vector<std::shared_ptr<Gradients>>& models) {
+  std::vector<double> flags;
+  for (const auto& each : models) flags.push_back(each->reached_ ? 1 : 0);
+  auto& first = *models.front();
+  if (models.size() == 1 || first.is_void() || !first.piece_->last) return flags;
+  try {
+    first.group().all_reduce(std::span<double>(flags), Op::max);
+  } catch (const GroupError& error) {
+    first.ranks_.suffer(error);
+  }
+  return flags;
+}
+
 inline void Backward::end() {
   runs_ = false;
-  for (const auto& each : models_)
-    if (const auto gradients = each.lock()) gradients->backward_over();
+  const auto reached = models();
+  const auto flags = wanted(reached);
+  for (std::size_t i = 0; i < reached.size(); ++i)
+    if (flags[i] > 0) reached[i]->backward_over();
+}
+
+inline void Backward::end_piece() const {
+  const auto all = models();
+  const auto is_left = [](const auto& each) { return !each->done_ && !each->rests(); };
+  if (!reached_ && std::any_of(all.begin(), all.end(), is_left))
+    throw PacelineError(
+        "backward() did not reach the model's parameters for this batch: call it "
+        "once for each batch, before job.step().");
+  for (const auto& each : all) each->expect_no_others();
+  for (const auto& each : all)
+    if (is_left(each)) each->backward_over();
 }
 
 }  // namespace paceline::detail

@@ -113,7 +113,7 @@ class Job {
       if (!difference.empty()) end_together(difference);
       detail::share_model(group(), *module, 0);
     }
-    state_.models.push_back({module, {}});
+    state_.models.push_back({module, {}, {}});
     (carry_along(carried), ...);
   }
 
@@ -369,6 +369,7 @@ class Job {
       else
         each.gradients =
             std::make_shared<detail::BucketGradients>(each.module->parameters(), ranks_, backward_);
+      each.gradients->listen_to(each.summed_elsewhere);
       backward_->add(each.gradients);
     }
   }
@@ -423,11 +424,13 @@ class Job {
       ::torch::manual_seed(seed_of(*micro_seed_, epoch_, piece.position, piece.number));
     piece_ = piece;
     const double weight = static_cast<double>(piece.counts) / static_cast<double>(piece.batch);
+    backward_->begin();
     for (const auto& each : state_.models) each.gradients->begin({weight, piece.first, piece.last});
   }
 
   void end_piece(const detail::Piece& piece, const at::Tensor& loss) {
-    for (const auto& each : state_.models) each.gradients->expect_done();
+    backward_->end_piece();
+    if (ranks_.error()) return;
     if (loss.defined() && piece.counts > 0) {
       const auto value = loss.item<double>(), count = static_cast<double>(piece.counts);
       loss_ += value * count;
@@ -809,6 +812,7 @@ class Job {
     const auto order = group().broadcast_bytes(rank() == root ? order_->text() : "", root);
     const auto named =
         group().broadcast_bytes(rank() == root ? state_.named.packed() : std::string(), root);
+    share_what_is_trained(root);
     if (!acts_.joins()) return;
     state_.named.load(named, device_);
     go_on({at[0], at[1], at[2], at[3], at[4], at[5], at[6], 0});
@@ -816,6 +820,14 @@ class Job {
     saved_samples_ = at[8] == none ? std::nullopt : std::optional<std::uint64_t>(at[8]);
     order_elsewhere_ = order;
     ::torch::manual_seed(seed_of(samples_, rank()));
+  }
+
+  // Layers may have been frozen and unfrozen since the program began.
+  void share_what_is_trained(int root) {
+    for (auto& each : state_.models) {
+      const auto its = group().broadcast_bytes(rank() == root ? each.trains() : "", root);
+      if (acts_.joins()) each.train_as(its);
+    }
   }
 
   // ---- the resume audit ----

@@ -4,6 +4,7 @@
 
 #include <torch/torch.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -24,6 +25,28 @@ namespace paceline::detail {
 struct Distributed {
   std::shared_ptr<Module> module;
   std::shared_ptr<Gradients> gradients;  // none until it is known of which kind
+  std::vector<bool> summed_elsewhere;    // a newcomer's: of each parameter whether others sum it
+
+  static constexpr int kSummed = 1, kNeedsGradient = 2;
+  // For those that join, a digit of each parameter.
+  [[nodiscard]] std::string trains() const {
+    std::string text;
+    for (const auto& each : module->parameters()) {
+      const bool is_summed = gradients && gradients->is_trained(text.size());
+      const int digit = (is_summed ? kSummed : 0) + (each.requires_grad() ? kNeedsGradient : 0);
+      text += static_cast<char>('0' + digit);
+    }
+    return text;
+  }
+  // What trains() says elsewhere, of the same model, holds here, too. REQUIRES: there are no gradients yet.
+  void train_as(const std::string& text) {
+    summed_elsewhere.clear();
+    for (std::size_t i = 0; const auto& each : module->parameters()) {
+      const int digit = text.at(i++) - '0';
+      summed_elsewhere.push_back((digit & kSummed) != 0);
+      each.set_requires_grad((digit & kNeedsGradient) != 0);
+    }
+  }
 };
 
 // Models compute as for an evaluation: in eval mode, without gradients. Then each of their modules is in its
