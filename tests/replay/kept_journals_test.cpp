@@ -162,7 +162,8 @@ TEST_P(KeptJournal, PassesOverPlansOfOtherRulesAndWhatFollowedThem) {
 
 INSTANTIATE_TEST_SUITE_P(Kept, KeptJournal,
                          ::testing::Values("schema_7.sql", "schema_8.sql", "schema_9.sql",
-                                           "rules_1.sql", "rules_2.sql", "rules_3.sql"));
+                                           "rules_1.sql", "rules_2.sql", "rules_3.sql",
+                                           "rules_4.sql", "rules_5.sql"));
 
 // Five of six workers died at once, which was a crash loop by then.
 class FirstRules : public KeptJournal {};
