@@ -195,5 +195,25 @@ class SmallShips(BoxWithAgents):
         self.assertIn("a ship has at most 1048576 here", run.stderr)
 
 
+class FewShips(BoxWithAgents):
+    options = ("--listen", "127.0.0.1:0", "--limit", "ships-per-user=1M")
+
+    def test_one_that_finds_no_room_says_so_and_goes_on_once_there_is(self):
+        def submit(name):
+            work = self.home / name
+            work.mkdir()
+            (work / "file").write_bytes(name[:1].encode() * 700_000)
+            return ["submit", "--ship", "--hold", "--workdir", work, "--", "true"]
+
+        first = self.box.call(*submit("a")).stdout.split()[-1]
+        told = self.home / "told"
+        with open(told, "wb") as out, subprocess.Popen([BINARY, *submit("b")], env=self.box.environment, stdout=out, stderr=out) as second:
+            self.box.until(lambda: "leave no room for another one. Waiting for a while." in told.read_text(), SECONDS,
+                           "it does not say why it waits", told=told.read_text)
+            self.box.call("cancel", first)
+            self.assertEqual(second.wait(SECONDS), 0, told.read_text())
+        self.assertNotIn("went away", told.read_text())
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -8,6 +8,7 @@ namespace paceline {
 
 Result<std::string> Api::send(const ClientRequest& request) {
   auto response = http_.send(request);
+  is_answered_ = response.has_value();
   if (!response) return fail(std::move(response.error()));
   if (response->status >= 400) return fail(read_error(response->body));
   return std::move(response->body);

@@ -19,6 +19,8 @@ class Api {
 
   // Errors: what the server says; unavailable with Retry::may_help where trying again can help.
   Result<std::string> send(const ClientRequest& request);
+  // Did the server say so itself, where the newest of these failed?
+  [[nodiscard]] bool is_answered() const { return is_answered_; }
   Result<Document> ask(const ClientRequest& request);
   Result<Document> get(const std::string& target);
   Result<Document> post(const std::string& target, const std::string& body = "{}");
@@ -37,6 +39,7 @@ class Api {
 
   ServerAddress server_;
   HttpClient http_;
+  bool is_answered_ = false;
 };
 
 // "/v1/jobs/7", "/v1/jobs/7/logs".

@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cli/client/interrupt.hpp"
 #include "cli/client/persistence.hpp"
 #include "cli/words/text.hpp"
 #include "ship/pieces.hpp"
@@ -17,6 +20,9 @@ namespace {
 
 constexpr std::size_t kBodyBytes = 1 << 20;
 constexpr int kRoundsMax = 8;  // of asking and sending
+// What is on its way elsewhere, and doesn't come any more, keeps its room for a minute.
+constexpr std::chrono::seconds kRoomPatience{75};
+constexpr Duration kRoomPause = std::chrono::seconds{1};
 
 class Sender {
  public:
@@ -27,6 +33,10 @@ class Sender {
     Persistence patience(console_);
     for (int round = 0; round < kRoundsMax;) {
       auto missing = ask();
+      if (!missing && api_.is_answered() && is_away(missing.error())) {
+        if (!waits_for_room(missing.error())) return fail(std::move(missing.error()));
+        continue;
+      }
       if (missing && missing->empty()) {
         patience.over();
         return shipped_;
@@ -42,6 +52,13 @@ class Sender {
   }
 
  private:
+  bool waits_for_room(const Error& error) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!full_since_) console_.note(error.message + " Waiting for a while.");
+    full_since_ = full_since_.value_or(now);
+    return now - *full_since_ < kRoomPatience && Interrupt::sleep(kRoomPause);
+  }
+
   // The files that the server lacks, each digest once.
   Result<std::vector<const ShipFile*>> ask() {
     const auto answer = api_.post("/v1/ships", to_text(manifest_));
@@ -100,6 +117,7 @@ class Sender {
   const Manifest& manifest_;
   ShippedDirectory shipped_;
   bool told_ = false;
+  std::optional<std::chrono::steady_clock::time_point> full_since_;
 };
 
 }  // namespace
