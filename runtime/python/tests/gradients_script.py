@@ -20,6 +20,7 @@ if ASKED["buckets_of"]:
 
     buckets.BUCKET_BYTES = ASKED["buckets_of"]
 SAMPLES = 40
+torch.manual_seed(0)
 TEACHER = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3)).requires_grad_(False)
 
 
