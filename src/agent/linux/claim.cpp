@@ -84,16 +84,11 @@ bool ClaimFile::begun() const {
 
 bool ClaimFile::is_supervised_by(pid_t pid) const {
   const std::string place = "/proc/" + std::to_string(pid);
-  struct stat own {};
-  if (read_file(place + "/comm") != supervisor_name(key_) + "\n" || ::fstat(fd_.get(), &own) != 0)
-    return false;
-  for (const std::string& name : list_directory(place + "/fd")) {
-    struct stat held {};
-    if (::stat((place + "/fd/" + name).c_str(), &held) == 0 && held.st_dev == own.st_dev &&
-        held.st_ino == own.st_ino)
-      return true;
-  }
-  return false;
+  const auto own = file_id(fd_.get());
+  if (!own || read_file(place + "/comm") != supervisor_name(key_) + "\n") return false;
+  return std::ranges::any_of(list_directory(place + "/fd"), [&](const std::string& name) {
+    return file_id(place + "/fd/" + name) == own;
+  });
 }
 
 std::optional<std::string> ClaimFile::read_at(std::size_t offset, std::size_t size) const {

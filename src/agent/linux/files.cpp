@@ -36,6 +36,12 @@ bool make_directory(const std::string& path, mode_t mode) {
   return ::mkdir(path.c_str(), mode) == 0 || errno == EEXIST;
 }
 
+std::optional<FileId> id_of(int fd, const char* path, int flags) {
+  struct statx info {};
+  if (::statx(fd, path, flags | AT_STATX_DONT_SYNC, STATX_INO, &info) != 0) return std::nullopt;
+  return FileId{std::uint64_t{info.stx_dev_major} << 32 | info.stx_dev_minor, info.stx_ino};
+}
+
 }  // namespace
 
 Error system_error(std::string_view what, int error_number) {
@@ -107,6 +113,9 @@ Result<void> look_for_room(const std::string& directory, DiskSpace least) {
   if (disk->left.covers(least)) return {};
   return fail(system_error("Little room is left in '" + directory + "'", ENOSPC));
 }
+
+std::optional<FileId> file_id(const std::string& path) { return id_of(AT_FDCWD, path.c_str(), 0); }
+std::optional<FileId> file_id(int fd) { return id_of(fd, "", AT_EMPTY_PATH); }
 
 Result<std::vector<std::string>> read_directory(const std::string& path) {
   std::vector<std::string> names;

@@ -54,6 +54,15 @@ Result<Disk> look_at_disk(const std::string& directory);
 // Errors: storage, where the file system of `directory` has less than that left.
 Result<void> look_for_room(const std::string& directory, DiskSpace least);
 
+// A file, whatever its name. Its file system is not asked: that could wait for ever.
+struct FileId {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  friend bool operator==(const FileId&, const FileId&) = default;
+};
+std::optional<FileId> file_id(const std::string& path);
+std::optional<FileId> file_id(int fd);
+
 // Names in a directory, sorted, without "." and "..". Errors: storage, forbidden.
 Result<std::vector<std::string>> read_directory(const std::string& path);
 // The same; none where it can't be read.

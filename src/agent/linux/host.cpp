@@ -448,7 +448,7 @@ void LinuxHost::Impl::adopt(const ProcessKey& key, ClaimFile claim) {
   const ClaimState state = claim.state();
   // Whoever made it died before anything could be started: the server asks for it again.
   const auto has_nobody = [&](ClaimFormat format) {
-    return marked_processes(marks.marker(key, format)) == std::vector<pid_t>{};
+    return marked_processes(marks.marker(key, format)).nobody();
   };
   const bool never_began = state == ClaimState::unfinished && claim.lock() &&
                            has_nobody(ClaimFormat::sealed) && has_nobody(ClaimFormat::plain);

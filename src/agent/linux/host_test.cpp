@@ -1120,8 +1120,8 @@ pid_t sleep_with(std::vector<std::string> markers) {
     ::execle("/bin/sleep", "sleep", "1000", nullptr, environment.data());
     ::_exit(1);
   }
-  EXPECT_TRUE(
-      eventually([&] { return marked_processes(markers.back()) == std::vector<pid_t>{child}; }));
+  EXPECT_TRUE(eventually(
+      [&] { return marked_processes(markers.back()).pids == std::vector<pid_t>{child}; }));
   return child;
 }
 

@@ -27,7 +27,9 @@ using Steady = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kPatienceMin{10};
 constexpr std::chrono::milliseconds kEndPatience{1000};  // of a child that was killed
-constexpr int kOut = STDIN_FILENO;                       // the child's only descriptor
+constexpr std::chrono::milliseconds kAtOnce{5};
+constexpr std::size_t kHeardAtOnce = std::size_t{64} << 10;
+constexpr int kOut = STDIN_FILENO;  // the child's only descriptor
 
 // What the child says: bytes of the file under way; 0: it is whole; less: it can't be read, and why.
 using ChunkSize = std::int32_t;
@@ -111,12 +113,12 @@ class Child {
   // True: the file is whole, or can't be read.
   bool take_chunk(MemoryFile& file) {
     ChunkSize size = 0;
-    while (said_.size() >= sizeof size) {
-      std::memcpy(&size, said_.data(), sizeof size);
+    while (said_.size() - taken_ >= sizeof size) {
+      std::memcpy(&size, said_.data() + taken_, sizeof size);
       const auto bytes = static_cast<std::size_t>(std::max(size, 0));
-      if (said_.size() < sizeof size + bytes) return false;
-      file.text.append(said_, sizeof size, bytes);
-      said_.erase(0, sizeof size + bytes);
+      if (said_.size() - taken_ < sizeof size + bytes) return false;
+      file.text.append(said_, taken_ + sizeof size, bytes);
+      taken_ += sizeof size + bytes;
       if (size <= 0) file.error = -size;
       if (size <= 0) return true;
     }
@@ -130,11 +132,13 @@ class Child {
     const int ready = ::poll(&in, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
     if (ready < 0) return errno == EINTR ? 0 : errno;
     if (ready == 0) return ETIMEDOUT;
-    std::array<char, 65536> bytes{};
-    const ssize_t got = ::read(in_.get(), bytes.data(), bytes.size());
-    if (got < 0) return errno == EINTR ? 0 : errno;
-    said_.append(bytes.data(), static_cast<std::size_t>(got));
-    return got == 0 ? ENOMEM : 0;
+    said_.erase(0, std::exchange(taken_, 0));
+    const std::size_t had = said_.size();
+    said_.resize(had + kHeardAtOnce);
+    const ssize_t got = ::read(in_.get(), said_.data() + had, kHeardAtOnce);
+    const int error = got < 0 && errno != EINTR ? errno : 0;
+    said_.resize(had + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    return got == 0 ? ENOMEM : error;
   }
 
   // One that can't even be killed is left behind.
@@ -148,29 +152,41 @@ class Child {
     const bool gone = ::poll(&in, 1, 0) > 0;
     ::waitpid(std::exchange(pid_, 0), nullptr, gone ? 0 : WNOHANG);
     said_.clear();
+    taken_ = 0;
   }
 
   pid_t pid_ = 0;
   UniqueFd in_;
   std::string said_;
+  std::size_t taken_ = 0;  // of it
 };
+
+// Takes the time that was waited off the patience.
+MemoryFile ask(Child& child, MemoryPatience& patience) {
+  const auto began = Steady::now();
+  MemoryFile file = child.next(std::min(patience.each, patience.all));
+  const auto took = std::chrono::ceil<std::chrono::milliseconds>(Steady::now() - began);
+  if (took > kAtOnce) patience.all -= took;
+  if (file.error == ETIMEDOUT) patience.each = std::max(patience.each / 2, kPatienceMin);
+  return file;
+}
 
 }  // namespace
 
 Result<void> read_memory_files(
     const std::vector<std::string>& paths,
     const std::function<void(std::size_t index, const MemoryFile& file)>& take,
-    std::chrono::milliseconds patience) {
-  for (std::size_t at = 0; at < paths.size();) {
+    MemoryPatience patience) {
+  const std::chrono::milliseconds none{0};
+  std::size_t at = 0;
+  while (at < paths.size() && patience.all > none) {
     Child child;
     if (const int error = child.start(std::span(paths).subspan(at)); error != 0)
       return fail(system_error("The processes of this machine can't be looked at", error));
-    while (at < paths.size() && child.lives()) {
-      const MemoryFile file = child.next(patience);
-      if (file.error == ETIMEDOUT) patience = std::max(patience / 2, kPatienceMin);
-      take(at++, file);
-    }
+    while (at < paths.size() && child.lives() && patience.all > none)
+      take(at++, ask(child, patience));
   }
+  while (at < paths.size()) take(at++, {{}, ECANCELED});
   return {};
 }
 

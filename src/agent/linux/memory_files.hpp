@@ -19,17 +19,23 @@ namespace paceline::agent {
 
 struct MemoryFile {
   std::string text;
-  int error = 0;  // why it can't be read; ETIMEDOUT: it doesn't answer
+  int error = 0;  // why it can't be read; ETIMEDOUT: it doesn't answer; ECANCELED: it was not asked
+};
+
+inline constexpr auto kMemoryPatience = std::chrono::milliseconds{250};
+
+// How long is waited for files that don't answer at once: each that doesn't at all halves it for those after it.
+struct MemoryPatience {
+  std::chrono::milliseconds each = kMemoryPatience;
+  std::chrono::milliseconds all = std::chrono::hours{1};  // then nobody is asked any more
 };
 
 inline constexpr std::size_t kMemoryFileMax = std::size_t{2} << 20;  // what is longer is cut there
-inline constexpr auto kMemoryPatience = std::chrono::milliseconds{250};
 
-// Hands over one file after the other. `patience` is the first one's: each that doesn't answer halves it
-// for those after it, so that many hold nobody up for long. Errors: storage, where there can be no child.
+// Hands over one file after the other. Errors: storage, where there can be no child.
 Result<void> read_memory_files(
     const std::vector<std::string>& paths,
     const std::function<void(std::size_t index, const MemoryFile& file)>& take,
-    std::chrono::milliseconds patience = kMemoryPatience);
+    MemoryPatience patience = {});
 
 }  // namespace paceline::agent

@@ -26,7 +26,7 @@ class MemoryFilesTest : public ::testing::Test {
     return directory_ / name;
   }
   static std::vector<MemoryFile> read(const std::vector<std::string>& paths,
-                                      std::chrono::milliseconds patience = 30s) {
+                                      MemoryPatience patience = {30s}) {
     std::vector<MemoryFile> files(paths.size());
     std::size_t next = 0;
     EXPECT_TRUE(read_memory_files(
@@ -57,7 +57,7 @@ TEST_F(MemoryFilesTest, AreReadOneAfterTheOther) {
 }
 
 TEST_F(MemoryFilesTest, OneThatDoesNotAnswerIsPassedOver) {
-  const auto files = read({file("a", "one"), silent("b"), file("c", "three")}, 1s);
+  const auto files = read({file("a", "one"), silent("b"), file("c", "three")}, {1s});
   EXPECT_EQ(files[0].text, "one");
   EXPECT_EQ(files[1].error, ETIMEDOUT);
   EXPECT_EQ(files[1].text, "");
@@ -68,8 +68,15 @@ TEST_F(MemoryFilesTest, ManyThatDoNotAnswerHoldNobodyUpForLong) {
   std::vector<std::string> paths;
   for (int i = 0; i < 20; ++i) paths.push_back(silent(std::to_string(i)));
   const auto began = std::chrono::steady_clock::now();
-  for (const MemoryFile& file : read(paths, 1s)) EXPECT_EQ(file.error, ETIMEDOUT);
+  for (const MemoryFile& file : read(paths, {1s})) EXPECT_EQ(file.error, ETIMEDOUT);
   EXPECT_LT(std::chrono::steady_clock::now() - began, 10s);
+}
+
+TEST_F(MemoryFilesTest, NobodyIsAskedOnceThePatienceIsOver) {
+  const auto files = read({file("a", "one"), silent("b"), file("c", "three")}, {30s, 100ms});
+  EXPECT_EQ(files[0].text, "one");
+  EXPECT_EQ(files[1].error, ETIMEDOUT);
+  EXPECT_EQ(files[2].error, ECANCELED);
 }
 
 }  // namespace

@@ -10,14 +10,16 @@
 
 #include "agent/linux/claim.hpp"
 #include "agent/linux/files.hpp"
+#include "agent/linux/process_environments.hpp"
 #include "agent/wants.hpp"
 #include "base/number.hpp"
 
 namespace paceline::agent {
 namespace {
 
-constexpr std::size_t kEnvironMax = 2 << 20;
 constexpr std::size_t kAncestorsMax = 4096;
+constexpr std::uint64_t kForkedOnly = 0x40;  // PF_FORKNOEXEC of the kernel
+constexpr int kSearchShare = 10;  // of the time, that all fruitless searches together take one of
 
 std::string proc_path(pid_t pid, const char* file) {
   return "/proc/" + std::to_string(pid) + "/" + file;
@@ -64,6 +66,42 @@ bool runs(pid_t pid) {
   return stat && stat->state != 'Z' && stat->state != 'X';
 }
 
+class MarkSearches {
+ public:
+  MarkedProcesses look(const std::string& marker) {
+    const auto began = std::chrono::steady_clock::now();
+    std::erase_if(paused_, [&](const auto& each) { return each.second <= began; });
+    if (paused_.contains(marker)) return {};
+    silent_ = false;
+    MarkedProcesses found = search(marker);
+    const auto now = std::chrono::steady_clock::now();
+    const auto share = kSearchShare * static_cast<int>(paused_.size() + 1);
+    if (silent_ && found.pids.empty()) paused_.emplace(marker, now + share * (now - began));
+    return found;
+  }
+
+ private:
+  MarkedProcesses search(std::string_view marker) {
+    const std::vector<pid_t> pids = all_pids();
+    std::set<pid_t> found;
+    bool lacks = pids.empty();
+    const auto take = [&](pid_t pid, const MemoryFile& environment) {
+      if (environment.error == ETIMEDOUT && runs(pid)) silent_ = true;
+      if (find_want(environment.error) != nullptr) lacks = true;
+      if (!has_environment_entry(environment.text, marker) || !runs(pid)) return;
+      found.insert(pid);
+      for (const pid_t child : descendants(pid))
+        if (runs(child)) found.insert(child);
+    };
+    if (!environments_.read(pids, take)) lacks = true;
+    return {{found.begin(), found.end()}, !lacks && !silent_};
+  }
+
+  ProcessEnvironments environments_;
+  std::map<std::string, std::chrono::steady_clock::time_point> paused_;  // until then
+  bool silent_ = false;
+};
+
 }  // namespace
 
 std::optional<ProcessStat> parse_stat(std::string_view text) {
@@ -78,9 +116,10 @@ std::optional<ProcessStat> parse_stat(std::string_view text) {
   }
   if (fields.size() < 20) return std::nullopt;
   const auto parent = parse_number<pid_t>(fields[1]);
+  const auto flags = parse_number<std::uint64_t>(fields[6]);
   const auto start = parse_number<std::uint64_t>(fields[19]);
-  if (fields[0].empty() || !parent || !start) return std::nullopt;
-  return ProcessStat{fields[0][0], *parent, *start};
+  if (fields[0].empty() || !parent || !flags || !start) return std::nullopt;
+  return ProcessStat{fields[0][0], *parent, *start, (*flags & kForkedOnly) == 0};
 }
 
 std::optional<ProcessStat> read_stat(pid_t pid) {
@@ -173,20 +212,10 @@ bool is_marker(std::string_view entry) {
          entry.substr(at).find("/" + std::string(name)) != std::string_view::npos;
 }
 
-std::optional<std::vector<pid_t>> marked_processes(std::string_view marker) {
-  std::set<pid_t> found;
-  if (!is_marker(marker)) return std::vector<pid_t>{};
-  const std::vector<pid_t> pids = all_pids();
-  if (pids.empty()) return std::nullopt;
-  for (const pid_t pid : pids) {
-    const auto environ = read_file(proc_path(pid, "environ"), kEnvironMax);
-    if (!environ && find_want(errno) != nullptr) return std::nullopt;
-    if (!environ || !has_environment_entry(*environ, marker) || !runs(pid)) continue;
-    found.insert(pid);
-    for (const pid_t child : descendants(pid))
-      if (runs(child)) found.insert(child);
-  }
-  return std::vector<pid_t>{found.begin(), found.end()};
+MarkedProcesses marked_processes(std::string_view marker) {
+  thread_local MarkSearches searches;
+  if (!is_marker(marker)) return {{}, true};
+  return searches.look(std::string(marker));
 }
 
 std::vector<pid_t> all_pids() {

@@ -26,6 +26,7 @@ struct ProcessStat {
   char state = '?';  // as in /proc/PID/stat; 'Z' and 'X' run no more
   pid_t parent = 0;
   std::uint64_t start_time = 0;
+  bool runs_own_program = true;  // false: a copy of its parent, that of a shell's bracketed part
 };
 
 // Reads the text of /proc/PID/stat; a command name may hold anything, blanks and brackets too.
@@ -47,11 +48,19 @@ std::vector<pid_t> descendants(pid_t root);
 // The parent of the calling process, its parent, and so on.
 std::vector<pid_t> ancestors();
 
+struct MarkedProcesses {
+  std::vector<pid_t> pids;
+  bool all = false;  // false: there may be more
+
+  [[nodiscard]] bool nobody() const { return all && pids.empty(); }
+};
+
 // Every process (zombies aside) whose environment holds `marker` as one whole entry, with all its
 // descendants; nobody for what is no marker of a worker (see marks.hpp). Reads what the caller may
-// read of /proc: as root everything, else the processes of its own user. Nothing where this process
-// lacks what it needs to look.
-std::optional<std::vector<pid_t>> marked_processes(std::string_view marker);
+// read of /proc: as root everything, else the processes of its own user. Not all where this process
+// lacks what it needs to look, and while one doesn't show its environment (process_environments.hpp);
+// where those it sees are none then, it doesn't look each time.
+MarkedProcesses marked_processes(std::string_view marker);
 bool is_marker(std::string_view entry);
 bool has_environment_entry(std::string_view environ, std::string_view entry);
 

@@ -21,6 +21,7 @@ TEST(Process, ReadsAStatWhateverTheName) {
   EXPECT_EQ(stat->state, 'R');
   EXPECT_EQ(stat->parent, 17);
   EXPECT_EQ(stat->start_time, 987654U);
+  EXPECT_TRUE(stat->runs_own_program);
   EXPECT_FALSE(parse_stat(""));
   EXPECT_FALSE(parse_stat("42 (x) R 1"));
 }
@@ -33,6 +34,7 @@ TEST(Process, IsAliveUntilItDies) {
   const ProcessId id = identify(pid);
   EXPECT_TRUE(is_alive(id));
   EXPECT_FALSE(is_alive({pid, id.start_time + 1}));
+  EXPECT_FALSE(read_stat(pid)->runs_own_program);
   EXPECT_THAT(children(::getpid()), ::testing::Contains(pid));
   EXPECT_THAT(descendants(::getpid()), ::testing::Contains(pid));
   ::kill(pid, SIGKILL);
@@ -60,11 +62,11 @@ TEST(Process, NobodyIsFoundByWhatIsNoMarker) {
        {"", "=", "A", "PATH=/bin", "PACELINE_WORKER=", "PACELINE_WORKER=7.2.0",
         "PACELINE_WORKER=7.2.0@/d/agent/workers/7.2.1", "larker=7.2.0@/d/agent/workers/7.2.0"}) {
     EXPECT_FALSE(is_marker(entry)) << entry;
-    EXPECT_TRUE(marked_processes(entry)->empty()) << entry;
+    EXPECT_TRUE(marked_processes(entry).nobody()) << entry;
   }
   // Every process has this one; it is no marker.
   const auto environ = read_file("/proc/self/environ").value_or("");
-  EXPECT_TRUE(marked_processes(environ.substr(0, environ.find('\0')))->empty());
+  EXPECT_TRUE(marked_processes(environ.substr(0, environ.find('\0'))).nobody());
 }
 
 TEST(Signals, ReachNeitherGroupsNorInitNorOneselfNorAncestors) {

@@ -1,31 +1,29 @@
 #include "agent/linux/remains.hpp"
 
 #include <csignal>
+#include <utility>
 
-#include "agent/linux/process.hpp"
 #include "agent/linux/signals.hpp"
 
 namespace paceline::agent {
 
 // The group tells at once; all of /proc is searched only when the group has nobody left.
-std::optional<std::vector<pid_t>> Remains::find() const {
+MarkedProcesses Remains::find() const {
   std::vector<pid_t> members = group_.members();
-  if (!members.empty()) return members;
+  if (!members.empty()) return {std::move(members), true};
   return marked_processes(marker_);
 }
 
 bool Remains::sweep() const {
   const auto found = find();
-  if (found && found->empty()) return group_.remove();
+  if (found.nobody()) return group_.remove();
+  if (found.pids.empty()) return false;
   group_.freeze();
-  send_signal(find().value_or(std::vector<pid_t>{}), SIGKILL);
+  send_signal(find().pids, SIGKILL);
   group_.thaw();
   return false;
 }
 
-bool Remains::have_ended() const {
-  const auto found = find();
-  return found && found->empty() && group_.remove();
-}
+bool Remains::have_ended() const { return find().nobody() && group_.remove(); }
 
 }  // namespace paceline::agent

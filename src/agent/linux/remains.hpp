@@ -3,11 +3,10 @@
 // (Marks::are_on()).
 #pragma once
 
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "agent/linux/cgroups.hpp"
+#include "agent/linux/process.hpp"
 
 namespace paceline::agent {
 
@@ -16,15 +15,15 @@ class Remains {
   Remains(CgroupPlan plan, std::string marker)
       : group_(std::move(plan)), marker_(std::move(marker)) {}
 
-  // Freezes, kills and thaws everything found. True once nothing is left, control group included;
-  // call again until then. Reads all of /proc: some milliseconds on a busy machine.
+  // Freezes, kills and thaws everything found. True once nothing is left, control group included, and no
+  // process either that doesn't show whose it is; call again until then. Reads all of /proc: some
+  // milliseconds on a busy machine.
   [[nodiscard]] bool sweep() const;
   // The same, but kills nobody: true once everything found has ended by itself.
   [[nodiscard]] bool have_ended() const;
 
  private:
-  // Nothing where that can't be seen now.
-  [[nodiscard]] std::optional<std::vector<pid_t>> find() const;
+  [[nodiscard]] MarkedProcesses find() const;
 
   WorkerGroup group_;
   std::string marker_;

@@ -4,6 +4,8 @@
 #include <sys/shm.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <ctime>
 #include <sstream>
 #include <utility>
@@ -16,7 +18,6 @@ namespace {
 
 constexpr const char* kSegments = "/proc/sysvipc/shm";
 constexpr std::size_t kSegmentsMax = std::size_t{4} << 20;  // bytes of text
-constexpr std::size_t kEnvironmentMax = std::size_t{2} << 20;
 
 constexpr double kCoarseSeconds = 0.05;  // that the clocks of segments and processes may differ by
 
@@ -57,30 +58,56 @@ std::vector<MemorySegment> parse_segments(std::string_view text) {
 
 void GangSegments::watch(const GangKey& gang, Owner owner) {
   if (owners_.empty()) known_.clear();
-  for (const MemorySegment& segment : read_segments())
-    known_.try_emplace({segment.id, segment.maker}, gang_of(segment));
+  learn(read_segments());
   owners_.emplace(gang, std::move(owner));
 }
 
 void GangSegments::look() {
   if (owners_.empty()) return;
+  const std::vector<MemorySegment> segments = read_segments();
   auto before = std::exchange(known_, {});
-  for (const MemorySegment& segment : read_segments()) {
+  for (const MemorySegment& segment : segments)
+    if (auto known = before.extract(std::pair{segment.id, segment.maker}))
+      known_.insert(std::move(known));
+  learn(segments);
+}
+
+// Of those that are new.
+void GangSegments::learn(const std::vector<MemorySegment>& segments) {
+  std::multimap<pid_t, MemorySegment> made;
+  for (const MemorySegment& segment : segments) {
     const std::pair name{segment.id, segment.maker};
-    const auto known = before.find(name);
-    known_.emplace(name, known != before.end() ? known->second : gang_of(segment));
+    if (known_.contains(name)) continue;
+    if (may_be_owned(segment))
+      made.emplace(segment.maker, segment);
+    else
+      known_.emplace(name, std::nullopt);
   }
+  std::vector<pid_t> makers;
+  for (auto it = made.begin(); it != made.end(); it = made.upper_bound(it->first))
+    makers.push_back(it->first);
+  const auto take = [&](pid_t maker, const MemoryFile& environment) {
+    if (environment.error == ETIMEDOUT) return;
+    const auto [begin, end] = made.equal_range(maker);
+    for (auto it = begin; it != end; ++it)
+      known_.emplace(std::pair{it->second.id, maker}, gang_of(it->second, environment.text));
+  };
+  static_cast<void>(environments_.read(makers, take));
+}
+
+bool GangSegments::may_be_owned(const MemorySegment& segment) const {
+  return segment.maker > 0 && segment.uid == segment.maker_uid &&
+         std::ranges::any_of(owners_,
+                             [&](const auto& each) { return each.second.uid == segment.uid; });
 }
 
 // The maker lives, was there when the segment was made, and is one of a worker's processes.
-std::optional<GangKey> GangSegments::gang_of(const MemorySegment& segment) const {
-  if (owners_.empty() || segment.maker <= 0 || segment.uid != segment.maker_uid) return {};
-  const auto environment =
-      read_file("/proc/" + std::to_string(segment.maker) + "/environ", kEnvironmentMax);
+std::optional<GangKey> GangSegments::gang_of(const MemorySegment& segment,
+                                             std::string_view environment) const {
   const auto process = read_stat(segment.maker);
-  if (!environment || !process || segment.changed_at < started_at(*process)) return {};
+  if (!process || segment.changed_at < started_at(*process)) return {};
   for (const auto& [gang, owner] : owners_)
-    if (owner.uid == segment.uid && has_environment_entry(*environment, owner.marker)) return gang;
+    if (owner.uid == segment.uid && has_environment_entry(environment, owner.marker)) return gang;
   return {};
 }
 

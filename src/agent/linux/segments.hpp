@@ -7,6 +7,8 @@
 //   segments.look();                                 // every now and then, and before it is killed
 //   segments.forget(gang);                           // once its last worker is over
 //
+// A maker that doesn't show its environment is looked at again, too (process_environments.hpp).
+//
 // Only a segment that a process with the marker of one of the gang's workers made, that belongs to the
 // owner, and that is attached to nobody, is removed. What stays: segments whose maker had ended before anybody looked, and
 // semaphores, message queues and files, of which the kernel keeps no maker.
@@ -21,6 +23,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/linux/process_environments.hpp"
 #include "agent/linux/shm.hpp"
 
 namespace paceline::agent {
@@ -52,8 +55,12 @@ class GangSegments {
   void forget(const GangKey& gang);
 
  private:
-  [[nodiscard]] std::optional<GangKey> gang_of(const MemorySegment& segment) const;
+  void learn(const std::vector<MemorySegment>& segments);
+  [[nodiscard]] bool may_be_owned(const MemorySegment& segment) const;
+  [[nodiscard]] std::optional<GangKey> gang_of(const MemorySegment& segment,
+                                               std::string_view environment) const;
 
+  ProcessEnvironments environments_;
   std::multimap<GangKey, Owner> owners_;
   // By id and maker; nothing: of nobody who is watched.
   std::map<std::pair<int, pid_t>, std::optional<GangKey>> known_;

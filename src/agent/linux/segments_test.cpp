@@ -9,6 +9,7 @@
 #include <csignal>
 
 #include "agent/linux/marks.hpp"
+#include "agent/linux/memory_testing.hpp"
 #include "agent/linux/testing.hpp"
 
 namespace paceline::agent {
@@ -102,6 +103,26 @@ TEST_F(SegmentsTest, OfAGangGoWithItAndNothingElseDoes) {
   EXPECT_FALSE(exists(its));
   for (const int id : {before, others, users, in_use, late, made_here_}) EXPECT_TRUE(exists(id));
   ::shmdt(attached);
+}
+
+TEST_F(SegmentsTest, OfWhoDoesNotShowWhoItIsAreLeftAndHoldNobodyUp) {
+  segments_.watch(kGang, owner(1));
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  SilentProcess silent([&] {
+    const int id = ::shmget(IPC_PRIVATE, 4096, 0600);
+    static_cast<void>(::write(ends[1], &id, sizeof id));
+  });
+  if (!silent.is_silent()) GTEST_SKIP() << "no file systems of one's own here";
+  int unknown = -1;
+  ASSERT_EQ(::read(ends[0], &unknown, sizeof unknown), static_cast<ssize_t>(sizeof unknown));
+  made_.push_back(unknown);
+  const int its = made_by(marker(1));
+  for (int i = 0; i < 100; ++i) segments_.look();
+  segments_.forget(kGang);
+  EXPECT_FALSE(exists(its));
+  EXPECT_TRUE(exists(unknown));
+  for (const int end_of_pipe : ends) ::close(end_of_pipe);
 }
 
 TEST_F(SegmentsTest, OfWhoEndedUnseenAreLeft) {
