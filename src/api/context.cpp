@@ -1,6 +1,7 @@
 #include "api/context.hpp"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <limits>
 #include <utility>
@@ -91,7 +92,8 @@ ApiContext::ApiContext(Controller& c, ApiOptions o)
       started_at(c.now()),
       counts(c.state()),
       user_names(options.logins.of_user),
-      logins(options.logins.of_name, {}) {
+      logins(options.logins.of_name, {}),
+      foreign_looks([](const std::string& line) { spdlog::info("{}", line); }) {
   // Whoever keeps the server is known from the beginning.
   for (const std::uint32_t keeper : {0U, options.uid}) (void)user_name(keeper);
 }

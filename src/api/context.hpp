@@ -13,6 +13,7 @@
 
 #include "api/access.hpp"
 #include "api/api.hpp"
+#include "api/foreign_looks.hpp"
 #include "api/login.hpp"
 #include "api/routes.hpp"
 #include "api/signal.hpp"
@@ -145,6 +146,7 @@ struct ApiContext {
   std::size_t watched_max = kWatchedMin;  // then those without listeners are dropped
   LoginNames user_names;
   NamedLogins logins;
+  ForeignLooks foreign_looks;
   static constexpr std::size_t kRecalledMax = 1'024;
   std::map<JobId, SharedJob>
       recalled;  // forgotten jobs that were asked for of late; they don't change

@@ -1,6 +1,11 @@
 // Who may see and do what.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <sstream>
 
 #include "api/world_testing.hpp"
 
@@ -69,6 +74,23 @@ TEST_F(SharedServerTest, LogsAndMetricsAreTheOwners) {
     EXPECT_THAT(refused.body, Not(HasSubstr("secret")));
   }
   EXPECT_EQ(ask_now(kBob, "GET", "/v1/jobs/1/attach").status, 403);
+}
+
+TEST_F(SharedServerTest, WhoLooksIntoAnotherOnesJobIsTold) {
+  std::ostringstream told;
+  const auto before = spdlog::default_logger();
+  world_.loop.on([&] {
+    spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+        "told", std::make_shared<spdlog::sinks::ostream_sink_mt>(told)));
+  });
+  for (const auto* what : {"logs", "metrics", "attach", "why"})
+    for (const std::uint32_t uid : {kAnn, kBob, kRoot})
+      (void)ask_later(uid, "GET", fmt::format("/v1/jobs/1/{}", what));
+  world_.loop.on([&] { spdlog::set_default_logger(before); });
+  const std::string owner = parse(kAnn, "/v1/jobs/1")["user"];
+  EXPECT_THAT(told.str(), HasSubstr(fmt::format("root looks into job 1 of {}.", owner)));
+  EXPECT_THAT(told.str(), HasSubstr(fmt::format("root attaches to job 1 of {}.", owner)));
+  EXPECT_EQ(std::ranges::count(told.str(), '\n'), 2) << told.str();
 }
 
 TEST_F(SharedServerTest, ControlIsTheOwners) {

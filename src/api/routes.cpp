@@ -12,7 +12,9 @@ Result<void> may(ApiContext& context, const HttpRequest& request, Action action,
   if (auto any = allowed(by, action); !any || !of_a_job) return any;
   const auto job = context.job(request);
   if (!job) return fail(job.error());
-  return allowed(by, action, **job);
+  if (auto ok = allowed(by, action, **job); !ok) return ok;
+  context.foreign_looks.note(by, **job, action, context.controller.now());
+  return {};
 }
 
 // Whose jobs are whose is known by accounts; what else is done is written down by name.
