@@ -396,6 +396,7 @@ std::vector<pid_t> parse_members(std::string_view text) {
   return pids;
 }
 
+// One that moves meanwhile may be listed twice.
 std::vector<pid_t> WorkerGroup::members() const {
   if (!tracks()) return {};
   auto groups = groups_inside(tracker());
@@ -404,6 +405,8 @@ std::vector<pid_t> WorkerGroup::members() const {
   for (const std::string& group : groups)
     std::ranges::copy(parse_members(read_file(group + "/cgroup.procs").value_or("")),
                       std::back_inserter(all));
+  std::ranges::sort(all);
+  all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;
 }
 
