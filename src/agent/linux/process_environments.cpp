@@ -50,6 +50,7 @@ Result<void> ProcessEnvironments::read(const std::vector<pid_t>& pids, const Tak
 Result<void> ProcessEnvironments::ask(const std::vector<pid_t>& pids, MemoryPatience patience,
                                       const Take& take) {
   std::vector<std::string> paths;
+  paths.reserve(pids.size());
   for (const pid_t pid : pids) paths.push_back("/proc/" + std::to_string(pid) + "/environ");
   auto asked = Steady::now();
   const auto hear = [&](std::size_t i, const MemoryFile& file) {
