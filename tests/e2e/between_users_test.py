@@ -57,6 +57,14 @@ class IdentityTest(SharedBox):
             self.assertEqual((status, json.loads(text)["error"]["message"]), (403, reason))
             self.assertEqual(self.ask(uid, "GET", "/v1/jobs")[0], 200)
 
+    def test_who_reads_the_log_of_another_one_is_told(self):
+        job = self.submit(OWNER, {}, ["echo", "mine"])
+        self.until(lambda: self.get(0, f"/v1/jobs/{job}")["ended_at"], "it doesn't end")
+        for uid, status in ((OWNER, 200), (OTHER, 403), (0, 200), (0, 200)):
+            self.assertEqual(self.ask(uid, "GET", f"/v1/jobs/{job}/logs")[0], status)
+        self.assertEqual(re.findall(r"(\S+) looks into job (\d+) of (\S+)\.", self.box.log.read_text()),
+                         [("root", str(job), "paceline-owner")])
+
 
 class MachineTest(SharedBox):
     """What everybody may take of a machine."""
