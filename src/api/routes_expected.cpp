@@ -32,8 +32,8 @@ std::string page_text(const ApiContext& context, const Page& page) {
   json.key("jobs").begin_array();
   std::uint32_t listed = 0, seen = page.after;
   bool more = false;
-  static const Expectations kNone;
-  const auto& jobs = newest ? newest->jobs : kNone.jobs;
+  static const Expectations none;
+  const auto& jobs = newest ? newest->jobs : none.jobs;
   for (auto it = jobs.upper_bound(JobId{page.after}); it != jobs.end(); ++it) {
     more = listed == page.limit;
     if (more) break;
@@ -97,8 +97,8 @@ void write_expected(JsonWriter& json, std::string_view key,
 }
 
 void write_expected(JsonWriter& json, const JobExpected* expected) {
-  static const JobExpected kNone;
-  const JobExpected& job = expected != nullptr ? *expected : kNone;
+  static const JobExpected none;
+  const JobExpected& job = expected != nullptr ? *expected : none;
   write_expected(json, "expected_start", job.start);
   write_expected(json, "expected_end", job.end);
   json.field("starts_after", job.after ? std::optional(job.after->value) : std::nullopt);

@@ -47,6 +47,7 @@
 namespace paceline {
 
 struct ArchiveLibrary {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): they mean something else around a declared name
 #define PACELINE_DECLARE(name) decltype(&::name) name = nullptr;
   PACELINE_ARCHIVE_CALLS(PACELINE_DECLARE)
 #undef PACELINE_DECLARE

@@ -24,6 +24,7 @@ constexpr auto kLookEvery = std::chrono::milliseconds{50};
 
 std::vector<char*> c_strings(std::vector<std::string>& texts) {
   std::vector<char*> all;
+  all.reserve(texts.size() + 1);
   for (auto& each : texts) all.push_back(each.data());
   all.push_back(nullptr);
   return all;

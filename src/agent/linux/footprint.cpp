@@ -20,6 +20,7 @@ int forget_code(dl_phdr_info* object, std::size_t, void*) {
     if (!code) continue;
     const std::uintptr_t begin = (object->dlpi_addr + part.p_vaddr) / page * page;
     const std::uintptr_t end = object->dlpi_addr + part.p_vaddr + part.p_memsz;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader tells addresses as numbers
     ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
   }
   return 0;

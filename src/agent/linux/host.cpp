@@ -601,10 +601,11 @@ void LinuxHost::Impl::refuse_start(const ProcessKey& key, const Error& error, Re
 
 // One is made for all workers of the job here.
 void LinuxHost::Impl::start_shipped(WorkerLaunch launch) {
-  const JobId job = launch.key.job;
+  const ProcessKey key = launch.key;
+  const JobId job = key.job;
   const auto first = waiting.lower_bound(ProcessKey{job, {}, 0});
   const bool under_way = first != waiting.end() && first->first.job == job;
-  const auto& kept = waiting.emplace(launch.key, Waiting{std::move(launch), {}}).first->second;
+  const auto& kept = waiting.emplace(key, Waiting{std::move(launch), {}}).first->second;
   if (under_way) return;
   directories.make(
       kept.launch, [this, job](const Result<Arrived>& arrived) { take_arrived(job, arrived); },

@@ -68,17 +68,16 @@ bool take_groups(const passwd& account) {
 // loads goes with the exec.
 std::optional<Failure> become(const WorkerOrder& order) {
   const std::uint32_t uid = order.uid;
-  const bool is_owner = uid == ::geteuid();
-  if (is_owner && order.groups.empty()) return std::nullopt;
+  const bool is_owner = uid == ::geteuid(), by_account = order.groups.empty();
+  if (is_owner && by_account) return std::nullopt;
   if (::geteuid() != 0) return Failure{Step::user, EPERM};
   errno = 0;
   const passwd* account = is_owner ? nullptr : ::getpwuid(uid);
   if (account == nullptr && !is_owner) return Failure{Step::account, errno};
   if (!is_owner && !leave_session_keyring()) return Failure{Step::user, errno};
-  const bool grouped =
-      order.groups.empty()
-          ? take_groups(*account)
-          : take_groups(order.groups.front(), {order.groups.begin() + 1, order.groups.end()});
+  const bool grouped = by_account ? take_groups(*account)
+                                  : take_groups(order.groups.front(),
+                                                {order.groups.begin() + 1, order.groups.end()});
   if (!grouped || (!is_owner && ::setresuid(uid, uid, uid) != 0)) return Failure{Step::user, errno};
   return std::nullopt;
 }

@@ -42,6 +42,7 @@ constexpr std::uint64_t kOpenFilesMax = 1 << 18;
 
 std::vector<int> descriptors(const std::vector<UniqueFd>& request) {
   std::vector<int> all;
+  all.reserve(request.size());
   for (const UniqueFd& fd : request) all.push_back(fd.get());
   return all;
 }
