@@ -83,6 +83,7 @@ function(paceline_test target)
   target_compile_options(${target} PRIVATE ${PACELINE_TEST_OPTIONS})
   target_link_libraries(${target} PRIVATE paceline_options paceline_testing ${arg_LINK}
     GTest::gmock_main GTest::gmock GTest::gtest rapidcheck)
+  set(PACELINE_UNITY ${PACELINE_TEST_UNITY})
   paceline_compile(${target} paceline_common_tests "${arg_SOURCES}")
   add_test(NAME ${target} COMMAND ${target} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(${target} PROPERTIES TIMEOUT ${arg_TIMEOUT})

@@ -17,7 +17,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 
 # To gcc every file that is compiled as one with others looks like a header.
-if(PACELINE_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+if((PACELINE_UNITY OR PACELINE_TEST_UNITY) AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(paceline_warnings INTERFACE -Wno-subobject-linkage)
 endif()
 
