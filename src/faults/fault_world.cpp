@@ -114,7 +114,7 @@ class FaultWorld {
 
 void FaultWorld::build() {
   std::optional<Rng> ports = habits_.ports;
-  People::Habits people{habits_.jobs, habits_.every, 0, parts_.scripts};
+  People::Habits people{habits_.jobs, habits_.every, 0, parts_.scripts, habits_.patience};
   const auto& joining = habits_.joining;
   if (joining) copies_ = joining->copies;
   if (joining) build_gate();

@@ -1,6 +1,7 @@
 #include "faults/faulty_host.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -19,6 +20,12 @@ constexpr Duration kHostSlack = std::chrono::seconds{1};
 constexpr double kStalls = 0.1;                         // of newcomers
 constexpr Duration kMeetMax = std::chrono::seconds{2};  // until a generation has met
 constexpr std::int64_t kSlotsMore = 2;                  // than at first may a machine come to have
+constexpr double kPartsChange = 0.4;                    // where slots do
+
+constexpr std::array kModels = {"cpu", "A100", "V100"};
+constexpr std::array kRacks = {"rack-0", "rack-1", ""};
+constexpr std::array<std::uint64_t, 4> kMemoryGib = {2, 4, 16, 256};
+constexpr std::array<double, 4> kCores = {2, 4, 8, 64};
 
 Duration between(Rng& rng, Duration low, Duration high) {
   return Duration{rng.between(low.count(), high.count())};
@@ -67,11 +74,12 @@ FaultyHost::FaultyHost(EventQueue& queue, Clock& clock, Ledger& ledger, Rng rng,
       clock_(clock),
       ledger_(ledger),
       rng_(rng),
+      parts_(rng.next()),
       node_(std::move(node)),
       boots_as_(boots.empty() ? node_.name : std::move(boots)),
       ports_(node_.ports.value_or(kUsualPorts)),
       unstored_max_(unstored_max),
-      slots_(node_.slots) {}
+      first_(node_) {}
 
 std::string FaultyHost::boot_id() { return boots_as_ + "-" + std::to_string(boots_); }
 
@@ -569,6 +577,7 @@ void FaultyHost::claim_lost(const std::function<bool(const ProcessKey&)>& is_kno
 }
 
 void FaultyHost::change_devices() {
+  if (parts_.chance(kPartsChange)) change_parts();
   if (rng_.chance(0.5)) return change_size();
   ledger_.note("devices changed", node_.name);
   SlotSpec& slot = node_.slots[rng_.below(node_.slots.size())];
@@ -579,14 +588,29 @@ void FaultyHost::change_devices() {
 // Workers go on upon the slots that are gone.
 void FaultyHost::change_size() {
   ledger_.note("slots came or went", node_.name);
-  const auto most = static_cast<std::int64_t>(slots_.size()) + kSlotsMore;
-  node_.slots.resize(static_cast<std::size_t>(rng_.between(1, most)), slots_.front());
+  const auto most = static_cast<std::int64_t>(first_.slots.size()) + kSlotsMore;
+  node_.slots.resize(static_cast<std::size_t>(rng_.between(1, most)), first_.slots.front());
+}
+
+// Workers go on with what they were given.
+void FaultyHost::change_parts() {
+  ledger_.note("machine rebuilt", node_.name);
+  const auto draw = [&](const auto& all) { return all[parts_.below(all.size())]; };
+  node_.memory_bytes = draw(kMemoryGib) << 30;
+  node_.cpus = draw(kCores);
+  node_.rack = draw(kRacks);
+  node_.labels = parts_.chance(0.5) ? first_.labels : decltype(node_.labels){};
+  for (SlotSpec& slot : node_.slots) slot.model = draw(kModels);
 }
 
 void FaultyHost::calm() {
   calm_ = true;
   want_.reset();
-  node_.slots = slots_;
+  node_.slots = first_.slots;
+  node_.labels = first_.labels;
+  node_.rack = first_.rack;
+  node_.memory_bytes = first_.memory_bytes;
+  node_.cpus = first_.cpus;
   for (auto& [key, worker] : workers_) {
     worker.left = std::min(worker.left, Duration{40s});
     if (std::exchange(worker.habits.never_runs, false) && !worker.claim.gone)

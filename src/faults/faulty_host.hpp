@@ -66,7 +66,8 @@ class FaultyHost final : public agent::Host {
   // never arrived.
   void claim_lost(const std::function<bool(const ProcessKey&)>& is_known);
   // A slot becomes unusable, or usable again; or the machine has fewer slots than before, or more. A
-  // reboot may do the latter, too.
+  // reboot may do the latter, too. With either it may come to have other devices, memory or cores,
+  // or to stand elsewhere.
   void change_devices();
   // While the machine lacks something (agent/wants.hpp) nothing starts: some workers don't get a
   // claim, of others the supervisor finds out. REQUIRES: one of the wants' error numbers.
@@ -132,6 +133,7 @@ class FaultyHost final : public agent::Host {
   void on(const agent::RenewLeases& renewed);
 
   void change_size();
+  void change_parts();
   void later(const ProcessKey& key, Duration span, void (FaultyHost::*what)(Worker&));
   // False: it told that the start is refused.
   bool take_ports(const WorkerLaunch& launch);
@@ -172,12 +174,13 @@ class FaultyHost final : public agent::Host {
   Clock& clock_;
   Ledger& ledger_;
   Rng rng_;
+  Rng parts_;  // what it is made of is drawn from it
   NodeSpec node_;
   const std::string boots_as_;
   FaultyPorts ports_;
   const std::size_t unstored_max_;
-  std::size_t unstored_ = 0;           // of what was told
-  const std::vector<SlotSpec> slots_;  // that it had at first, and has again in the end
+  std::size_t unstored_ = 0;  // of what was told
+  const NodeSpec first_;      // what it was at first, and is again in the end
   bool calm_ = false;
   bool carries_ = false;  // its connection, as was found last
   std::optional<int> want_;

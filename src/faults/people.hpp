@@ -20,6 +20,7 @@ class People {
     Duration every = std::chrono::seconds{20};  // between two deeds
     std::int32_t slots = 8;                     // of all machines; each has two at least
     std::vector<std::string> scripts{};         // texts of policies they bring
+    std::string patience{};                     // that they give policies; empty: none
   };
 
   People(EventQueue& queue, Ledger& ledger, Rng rng, Habits habits);

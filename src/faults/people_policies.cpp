@@ -2,6 +2,7 @@
 #include <array>
 
 #include "faults/people.hpp"
+#include "policy/patient.hpp"
 
 namespace paceline::faults {
 namespace {
@@ -42,8 +43,10 @@ void People::meddle_with_policies() {
 People::Choice People::draw_policy() {
   const auto built_in = server_->policies().all();
   const auto drawn = rng_.below(built_in.size() + 2);
-  if (drawn >= built_in.size()) return {kMine, {}};
-  Choice choice{std::string(built_in[drawn].name), {}};
+  Choice choice;
+  if (!habits_.patience.empty()) choice.parameters[std::string(kPatienceWord)] = habits_.patience;
+  choice.name = drawn < built_in.size() ? built_in[drawn].name : kMine;
+  if (choice.name == kMine) return choice;
   if (built_in[drawn].defaults.contains("threshold")) choice.parameters["threshold"] = "30";
   if (choice.name == "fifo" && rng_.chance(0.5)) choice.parameters["backfill"] = "greedy";
   return choice;

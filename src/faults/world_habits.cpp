@@ -98,6 +98,12 @@ void draw_ports_told(WorldHabits& world, Rng rng) {
   if (rng.chance(kPortsTold)) world.ports = Rng(rng.next());
 }
 
+// Short, as the jobs are.
+void draw_patience(WorldHabits& world, Rng rng) {
+  static constexpr std::array kPatience = {"", "", "10s", "1m", "4m", "off"};
+  world.patience = kPatience[rng.below(kPatience.size())];
+}
+
 void draw_pilots(JoiningHabits& joining, Duration lease) {
   PilotHabits pilots{Rng(joining.rng.next()), {}, 1};
   Rng& rng = pilots.rng;
@@ -167,6 +173,7 @@ WorldHabits draw_world(const FaultOptions& options, Rng& rng) {
   draw_retiring(world, Rng(options.seed ^ 0x726574697265ULL));
   draw_spacing(world, Rng(options.seed ^ 0x73706163696e67ULL));
   draw_ports_told(world, Rng(options.seed ^ 0x706f727473ULL));
+  draw_patience(world, Rng(options.seed ^ 0x70617469656e6365ULL));
   if (options.seed >= kJoiningSeeds) draw_joining(world, Rng(options.seed ^ 0x6a6f696e696e67ULL));
   return world;
 }

@@ -61,6 +61,7 @@ struct WorldHabits {
   bool frames_as_text = false;   // they travel as JSON, not as values
   std::uint64_t machines = 1;
   std::optional<Duration> lease;  // of each
+  std::string patience;           // of the policies that people choose; empty: as a policy has it
   std::optional<Rng>
       ports;          // what the ports of machines are drawn from; nothing: they tell of none
   bool twin = false;  // another machine bears the first one's name

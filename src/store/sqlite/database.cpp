@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -19,6 +20,9 @@ namespace {
 
 using Path = std::filesystem::path;
 
+// An index of theirs says whether an environment is still in use, which one is the same, and whether a
+// submission came before. That of points, by far the longest, would tell of one that comes twice.
+constexpr std::array kDecidedByIndex = {"launches", "environments", "submissions"};
 constexpr std::int64_t kCheckedAtOpening = 64 << 20;  // bytes: a fraction of a second
 
 Error cannot_open(const Path& file, int reason) {
@@ -138,8 +142,15 @@ Result<void> make_private_file(const Path& file) {
 }
 
 Result<void> quick_check(SQLite::Database& db, const Path& file) {
-  const auto found = db.execAndGet("PRAGMA quick_check(1)").getString();
-  if (found != "ok") return fail(corrupt(file, first_line(found)));
+  const auto found = [&](const std::string& check) {
+    return db.execAndGet("PRAGMA " + check).getString();
+  };
+  std::string all = found("quick_check(1)");
+  if (schema_of(db) > 0) {
+    for (const char* table : kDecidedByIndex)
+      if (all == "ok") all = found(fmt::format("integrity_check({})", table));
+  }
+  if (all != "ok") return fail(corrupt(file, first_line(all)));
   return {};
 }
 

@@ -28,7 +28,8 @@ Result<std::unique_ptr<SQLite::Database>> open_to_read(const std::filesystem::pa
 // Errors: storage; forbidden.
 Result<void> make_private_file(const std::filesystem::path& file);
 
-// Do the pages hang together? Reads all of them; throws SQLite::Exception. Errors: data.
+// Do the pages hang together, and do indexes hold what the tables do whose rows are made or deleted by what an
+// index says? Reads all pages; throws SQLite::Exception. Errors: data.
 Result<void> quick_check(SQLite::Database& db, const std::filesystem::path& file);
 
 Error to_error(const std::filesystem::path& file, const SQLite::Exception& exception);

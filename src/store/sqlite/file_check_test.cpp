@@ -1,6 +1,7 @@
 #include "store/sqlite/file_check.hpp"
 
 #include <SQLiteCpp/SQLiteCpp.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -14,6 +15,8 @@
 
 namespace paceline {
 namespace {
+
+constexpr std::streamsize kPageBytes = 4096;
 
 class FileCheckTest : public ::testing::Test {
  protected:
@@ -31,6 +34,27 @@ class FileCheckTest : public ::testing::Test {
 
   void execute(const std::string& sql) const {
     SQLite::Database(scratch_.database().string(), SQLite::OPEN_READWRITE).exec(sql);
+  }
+  // The first page of an index.
+  [[nodiscard]] std::streamoff place_of(const std::string& index) const {
+    const SQLite::Database db(scratch_.database().string(), SQLite::OPEN_READWRITE);
+    SQLite::Statement root(db, "SELECT rootpage FROM sqlite_schema WHERE name = ?");
+    root.bind(1, index);
+    EXPECT_TRUE(root.executeStep()) << index;
+    return (root.getColumn(0).getInt64() - 1) * kPageBytes;
+  }
+  [[nodiscard]] std::string page(const std::string& index) const {
+    std::string bytes(kPageBytes, '\0');
+    std::ifstream file(scratch_.database(), std::ios::binary);
+    file.seekg(place_of(index));
+    file.read(bytes.data(), kPageBytes);
+    return bytes;
+  }
+  void set_page(const std::string& index, const std::string& bytes) const {
+    const auto place = place_of(index);
+    std::fstream file(scratch_.database(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(place);
+    file << bytes;
   }
   [[nodiscard]] std::optional<Finding> found() const {
     std::optional<Finding> finding;
@@ -63,18 +87,34 @@ TEST_F(FileCheckTest, FindsThatAnOldEntryIsMissing) {
 }
 
 TEST_F(FileCheckTest, FindsPagesThatDoNotHangTogether) {
-  const auto root =
-      SQLite::Database(scratch_.database().string(), SQLite::OPEN_READONLY)
-          .execAndGet("SELECT rootpage FROM sqlite_schema WHERE name = 'points_by_report'")
-          .getInt();
-  std::fstream file(scratch_.database(), std::ios::in | std::ios::out | std::ios::binary);
-  file.seekp((root - 1) * 4096);
-  file << std::string(4096, '\7');
-  file.close();
+  set_page("points_by_report", std::string(kPageBytes, '\7'));
   const auto finding = found();
   ASSERT_TRUE(finding);
   EXPECT_FALSE(finding->safe_to_write);
   EXPECT_FALSE(SqliteStore::open(scratch_.dir())) << "a small file is checked by the start, too";
+}
+
+// Else an environment would be deleted that a job still needs, or a submission be taken twice.
+TEST_F(FileCheckTest, FindsAnIndexOfAnotherTime) {
+  for (const char* index :
+       {"environments_by_digest", "launches_by_environment", "sqlite_autoindex_submissions_1"}) {
+    const std::string before = page(index);
+    execute("INSERT INTO environments (digest, body) VALUES (7, x'41')");
+    execute(
+        "INSERT INTO launches (job, command, shell, setup, directory, umask, environment) "
+        "SELECT 1000 + count(*), x'', 0, x'', x'', 0, 1 FROM launches");
+    execute(
+        "INSERT INTO submissions (uid, key, job, at_us) SELECT 7, count(*), 1, 1 FROM submissions");
+    const std::string after = page(index);
+    EXPECT_FALSE(found());
+    set_page(index, before);
+    const auto finding = found();
+    ASSERT_TRUE(finding) << index;
+    EXPECT_THAT(finding->error.message, ::testing::HasSubstr(index));
+    EXPECT_FALSE(finding->safe_to_write);
+    EXPECT_FALSE(SqliteStore::open(scratch_.dir()));
+    set_page(index, after);
+  }
 }
 
 TEST_F(FileCheckTest, AStoreThatIsNotSafeToWriteIsReadOnly) {
