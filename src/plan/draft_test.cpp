@@ -328,6 +328,14 @@ TEST_F(DraftTest, CollectsHoldsOnlyWhenSomebodyReadsThem) {
   });
 }
 
+TEST_F(DraftTest, JobsThatSwapSeatsTakeThem) {
+  const JobId a = world.run("1 elastic=restart", 1), b = world.run("1 elastic=restart", 1);
+  Draft draft(world.snapshot(), placer);
+  const Placement of_a = draft.seats(a), of_b = draft.seats(b);
+  draft.resize_together({{a, of_b}, {b, of_a}}, kDraftReason, {});
+  EXPECT_EQ(draft.free().total(), 6U);
+}
+
 TEST_F(DraftTest, CallsAResizeToTheSameSizeAMove) {
   const JobId a = world.run("2..2 elastic=restart", 2);
   const Plan made = plan([&](const Snapshot& snapshot, Draft& draft) {

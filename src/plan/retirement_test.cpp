@@ -40,6 +40,14 @@ TEST_F(RetirementTest, ANodeCountsForNothingAfterwards) {
   EXPECT_EQ(state.topology().racks().size(), 1U);
 }
 
+TEST_F(RetirementTest, ThatItsMachineIsOffStaysKnown) {
+  world_.node_down("a100-0");
+  world_.tell(NodeOff{kGpu, "root"});
+  world_.node_retired("a100-0");
+  EXPECT_TRUE(node(kGpu).retired);
+  EXPECT_EQ(node(kGpu).off_by, "root");
+}
+
 TEST_F(RetirementTest, TheLargestNodeIsOneThatStays) {
   World world("1x2 cpu; 1x8 a100");
   world.node_down("a100-0");

@@ -1098,6 +1098,30 @@ TEST_F(AgentsEngineTest, OneThatDiesIsNoEndOfTheOthers) {
   EXPECT_EQ(state(job), JobState::running);
 }
 
+TEST_F(AgentsEngineTest, ThoseThatWaitForOthersAreToldNoPlace) {
+  connect();
+  const JobId job = run_and_grow_in_place();
+  world.resize(job, "3..3");
+  host().actions.clear();
+  host().gone({key(job, 1, 1), Cause::signalled, {}, 9, "", clock.now()});
+  run_until_quiet();
+  ASSERT_TRUE(world.job(job).awaits_replacements());
+  EXPECT_EQ(host().count<SetMembership>(), 0U);
+}
+
+TEST_F(AgentsEngineTest, WhatAWorkerSaysTooEarlyCountsOnceTheStateIsAsFar) {
+  connect();
+  const JobId job = run_and_begin_to_grow();
+  all_run();
+  says(key(job, 1, 1), 0, 2);
+  EXPECT_EQ(world.job(job).current->generation, Generation{1}) << "a newcomer isn't ready";
+  tell(WorkerReady{key(job, 2, 2), Generation{2}});
+  EXPECT_EQ(state(job), JobState::resizing);
+  EXPECT_EQ(engine->next_due(), clock.now()) << "whatever its agent says next";
+  run_until_quiet();
+  EXPECT_EQ(state(job), JobState::running);
+}
+
 TEST_F(AgentsEngineTest, AProcessThatGoesOnIsToldItsPlaceOnceInEachSession) {
   connect();
   const JobId job = run_and_grow_in_place();
