@@ -48,9 +48,9 @@ namespace paceline::faults {
 inline constexpr Duration kPatience = std::chrono::minutes{5};
 inline constexpr Duration kPatienceAtEveryCommit = std::chrono::minutes{30};
 
-// What starts the job of this name, and who submits it; its name is the key of its submission.
+// What starts the job of this name, and who submits jobs; its name is the key of its submission.
 LaunchSpec launch_of(const std::string& job);
-inline constexpr std::uint32_t kPeople = 1000;  // uid
+inline constexpr std::uint32_t kPeople = 1000;  // uid of the first of them
 
 class Ledger {
  public:
@@ -97,7 +97,9 @@ class Ledger {
   // After a restart: the state is the fold of what was committed. `untold`: what became durable and
   // committed() was not told of.
   void recovered(Time now, std::span<const Entry> untold, const State& state);
-  void promised(JobId job, const std::string& name) { promised_[job] = name; }
+  void promised(JobId job, const std::string& name, std::uint32_t uid) {
+    promised_[job] = {name, uid};
+  }
   // The server's machine is down and comes back in this boot: to the server no time passes from its
   // last entry until it writes one there. Entries that turn up later may be of the boot before.
   void stands_still(std::string boot) { boot_ = std::move(boot); }
@@ -140,6 +142,10 @@ class Ledger {
   [[nodiscard]] std::uint64_t digest() const { return digest_.value(); }
 
  private:
+  struct Promise {
+    std::string name;
+    std::uint32_t uid = 0;
+  };
   struct Process {
     std::string machine;
     std::vector<std::uint32_t> slots;
@@ -241,7 +247,7 @@ class Ledger {
   std::set<std::string> left_in_doubt_;  // at any time since the newest commit
   std::set<JobId> without_logs_;
   std::map<std::string, JobId> names_;
-  std::map<JobId, std::string> promised_;
+  std::map<JobId, Promise> promised_;
   std::map<JobId, std::pair<JobState, std::optional<Time>>> over_;
   std::map<JobId, Time> paused_;  // worked
   std::set<JobId> lending_;       // their workers' slots are others'

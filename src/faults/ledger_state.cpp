@@ -300,11 +300,11 @@ void Ledger::recovered(Time now, std::span<const Entry> untold, const State& sta
 
 void Ledger::check_whole(Time now, const State& state) {
   for (const auto& what : check_state(state)) wrong(now, what);
-  for (const auto& [id, name] : promised_) {
+  for (const auto& [id, promise] : promised_) {
     const Job* job = state.find_job(id);
     if (const auto left = forgotten_.find(id); left != forgotten_.end()) job = &left->second;
-    if (!job || job->spec->name != name)
-      wrong(now, fmt::format("job {} ({}) was promised and is not there", id.value, name));
+    if (!job || job->spec->name != promise.name || job->spec->uid != promise.uid)
+      wrong(now, fmt::format("job {} ({}) was promised and is not there", id.value, promise.name));
   }
   check_processes(now);
 }
@@ -338,8 +338,9 @@ void Ledger::compare(Time now, Time servers, Store& store) {
   }
   if (fold.parts() != truth_.parts() || store.load()->parts() != truth_.parts())
     wrong(now, "the store is not what the entries say");
-  for (const auto& [id, name] : promised_) {
-    const auto known = store.find_submission(kPeople, name, servers);
+  for (const auto& [id, promise] : promised_) {
+    const auto& [name, uid] = promise;
+    const auto known = store.find_submission(uid, name, servers);
     if (!known || *known != id) wrong(now, fmt::format("the key of job {} is not there", id.value));
     const auto launch = store.launch(id);
     if (was_dropped(now, store, id)) continue;

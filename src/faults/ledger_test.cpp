@@ -415,7 +415,7 @@ TEST_F(LedgerTest, IsContentWithAGangThatTakesItsLentSlotsBack) {
 }
 
 TEST_F(LedgerTest, SeesAJobThatIsLost) {
-  ledger.promised(JobId{2}, "digits");
+  ledger.promised(JobId{2}, "digits", kPeople);
   commit();
   expect("job 2 (digits) was promised and is not there");
 }
@@ -471,12 +471,12 @@ class StoreLedgerTest : public LedgerTest {
   StoreLedgerTest() {
     other = world.submit("1 name=digits");
     commit();
-    ledger.promised(other, "digits");
+    ledger.promised(other, "digits", world.job(other).spec->uid);
   }
   // With so many of the entries.
   void keep(std::size_t entries, const LaunchSpec& launch) {
     const auto all = std::span(world.journal()).first(entries);
-    const SubmissionKey key{kPeople, "digits", other, world.now()};
+    const SubmissionKey key{world.job(other).spec->uid, "digits", other, world.now()};
     ASSERT_TRUE(disk.append({{all.begin(), all.end()}, {{other, launch}}, {}, {key}}));
     ledger.compare(world.now(), world.now(), disk);
   }

@@ -66,7 +66,7 @@ void People::insist(const std::string& name) {
                     if (!id || life != server_life_ || mine.promised) return;
                     mine.promised = true;
                     ++promised_;
-                    ledger_.promised(*id, name);
+                    ledger_.promised(*id, name, mine.spec.uid);
                   });
 }
 

@@ -22,8 +22,9 @@ Duration draw(Rng& rng, Duration low, Duration high) {
 
 JobSpec People::draw_spec() {
   JobSpec spec;
-  spec.uid = kPeople;
-  spec.user = kUsers[rng_.below(kUsers.size())];
+  const auto user = rng_.below(kUsers.size());
+  spec.uid = kPeople + static_cast<std::uint32_t>(user);
+  spec.user = kUsers[user];
   spec.slots_per_worker = rng_.chance(0.2) ? 2 : 1;
   if (spec.slots_per_worker == 1 && rng_.chance(0.1)) spec.mesh.tensor = 2;
   spec.workers = draw_range(spec);
