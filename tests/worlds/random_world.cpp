@@ -33,6 +33,7 @@ std::string RandomWorld::policy(std::string_view name) {
   if (name == "elastic-las") text += fmt::format(" pending={}", one_of({"0", "1", "3"}));
   if (name == "ffdl" && often()) text += " limit=0";
   if (name == "fair" && often()) text += " weights=ann:2,bob:0.5";
+  if (often()) text += fmt::format(" patience={}", one_of({"10s", "1m", "5m"}));
   return often() ? text + " unprotected" : text;
 }
 
