@@ -15,21 +15,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from people import BINARY, OTHER, OWNER, ROOT, SharedBox, UnixConnection, add_people
+from supervisor_test import parent_of
 from box import Box
 
 KIB, MIB = 1 << 10, 1 << 20
 
 # Rows whose bound is minutes, or a machine's: the test that goes over them.
 ELSEWHERE = {
-    "connections": "src/http/server_test.cpp HttpServerTest.TurnsAwayConnectionsOverItsBound",
-    "connections-per-user": "tests/e2e/users_test.py GreedyTest.test_idle_connections_of_one_user_lock_nobody_out",
-    "traffic": "tests/e2e/users_test.py GreedyTest.test_large_bodies_of_the_servers_own_user_take_no_more_than_the_bound",
-    "waiting-jobs": "src/scheduler/admission_test.cpp AdmissionTest.BoundsWhatMayWaitOfAllAndAKeeperByThatAlone",
-    "traffic-per-user": "tests/e2e/users_test.py GreedyTest.test_large_bodies_of_one_user_take_little",
-    "logs-per-job": "tests/e2e/logs_test.py BoundTest.test_a_job_that_writes_for_ever_is_bounded_and_keeps_head_and_tail",
     "a machine's own health check": "src/agent/linux/health_test.cpp HealthTest.ACheckThatHangsIsKilledWithAllThatItStarted",
-    "worker-processes": "src/agent/linux/host_test.cpp HostTest.AForkBombHarmsNobodyAndIsEnded",
-    "log-at-end": "src/agent/linux/host_test.cpp HostTest.ReadsAsMuchOfALogAfterTheEndAsItIsTold",
     "script-time": "src/policy/lua/lua_policy_test.cpp LuaPolicy.EndsWhenItsTimeIsUp",
     "the server's questions to its name service": "src/files/inquiries_test.cpp InquiriesTest.BeyondSoManyNobodyIsAsked",
     "a node's questions to its name service":
@@ -110,7 +103,8 @@ def tests_in(file):
 
 class PageTest(unittest.TestCase):
     def test_every_limit_is_gone_over(self):
-        here = {getattr(getattr(kind, name), "row", None) for kind in (SetTest, ForgetTest, FixedTest) for name in dir(kind)}
+        kinds = (SetTest, WorkersTest, ForgetTest, FixedTest)
+        here = {getattr(getattr(kind, name), "row", None) for kind in kinds for name in dir(kind)}
         self.assertEqual(set(rows()) - here - set(ELSEWHERE), set())
         self.assertEqual((here | set(ELSEWHERE)) - set(rows()) - {None}, set())
 
@@ -138,6 +132,20 @@ class PeoplesBox(SharedBox):
             add_people()
         PeoplesBox.known = True
 
+    def room(self, job):
+        return (self.box.directory / f"logs/{job}/rank0.log").stat().st_blocks * 512
+
+    def log(self, uid, job):
+        """Its text, and how many bytes are said to have been removed."""
+        text, offset = "", 0
+        while True:
+            chunks = self.get(uid, f"/v1/jobs/{job}/logs?offset=0:{offset}")["chunks"]
+            if not chunks:
+                removed = re.findall(r"^--- (\d+) bytes were removed ---$", text, re.MULTILINE)
+                return text, sum(map(int, removed))
+            text += "".join(chunk["text"] for chunk in chunks)
+            offset = chunks[-1]["next"]
+
 
 def goes_over(row):
     def named(test):
@@ -148,9 +156,10 @@ def goes_over(row):
 
 @unittest.skipUnless(os.geteuid() == 0, "only root can act for several users")
 class SetTest(PeoplesBox):
-    options = ("--limit", "connections=16", "--limit", "waiting-jobs-per-user=3", "--limit", "launches-per-user=4M", "--limit", "priority=60",
-               "--limit", "points-per-second=10", "--limit", "points-per-second-per-user=10", "--limit", "logs-per-user=1M",
-               "--limit", "checkpoint-entries=1000")
+    options = ("--limit", "connections=16", "--limit", "connections-per-user=12", "--limit", "traffic=32M",
+               "--limit", "traffic-per-user=8M", "--limit", "waiting-jobs=8", "--limit", "waiting-jobs-per-user=3",
+               "--limit", "launches-per-user=4M", "--limit", "priority=60", "--limit", "points-per-second=10",
+               "--limit", "points-per-second-per-user=10", "--limit", "logs-per-user=1M", "--limit", "checkpoint-entries=1000")
 
     def test_limits_are_shown(self):
         shown = {limit["name"]: limit for limit in self.get(OTHER, "/v1/limits")["limits"]}
@@ -158,6 +167,56 @@ class SetTest(PeoplesBox):
         self.assertEqual(shown["connections"]["default"], 1024)
         self.assertEqual(shown["launches-per-user"]["value"], 4 * MIB)
         self.assertIn("launches-per-user", self.box.call("limits").stdout)
+
+    def assert_refused(self, answer, words):
+        self.assertEqual(answer[0], 503, answer)
+        self.assertIn(words, answer[1])
+
+    @goes_over("connections-per-user")
+    def test_connections_of_one_user(self):
+        self.hold(OTHER, 12, b"GET /v1/")
+        self.assert_refused(self.ask(OTHER, "GET", "/v1/jobs"), "as one user may")
+        self.get(OWNER, "/v1/jobs")
+
+    @goes_over("connections")
+    def test_connections(self):
+        self.hold(OTHER, 12, b"GET /v1/")
+        self.hold(OWNER, 4, b"GET /v1/")
+        self.assert_refused(self.ask(OWNER, "GET", "/v1/jobs"), "The server has as many connections as it takes.")
+        self.get(0, "/v1/jobs")
+
+    def hold_bodies(self, uid, count):
+        """Requests that are never whole, with nearly 4 MiB each."""
+        size = 4 * MIB - 64 * KIB
+        head = f"POST /v1/jobs HTTP/1.1\r\nHost: p\r\nContent-Length: {size}\r\n\r\n".encode()
+        self.hold(uid, count, head + b" " * (size - 1))
+
+    @goes_over("traffic-per-user")
+    def test_traffic_of_one_user(self):
+        self.hold_bodies(OTHER, 2)
+        refused = self.ask(OTHER, "POST", "/v1/jobs", " " * MIB)
+        self.assert_refused(refused, "Your requests hold as much of the server's memory")
+        self.assertEqual(self.ask(OWNER, "POST", "/v1/jobs", " " * MIB)[0], 400)
+
+    @goes_over("traffic")
+    def test_traffic(self):
+        """Root leaves to others what one of them may have; three of them want more together."""
+        self.hold_bodies(0, 5)
+        self.hold_bodies(OTHER, 2)
+        self.hold_bodies(OWNER, 1)
+        refused = self.ask(OWNER, "POST", "/v1/jobs", " " * MIB)
+        self.assert_refused(refused, "All users' requests hold as much of the server's memory")
+        self.get(OWNER, "/v1/jobs")
+
+    @goes_over("waiting-jobs")
+    def test_waiting_jobs_of_all(self):
+        """The last place is root's."""
+        body = '{"spec": {"hold": true}, "launch": {"command": ["true"], "directory": "/"}}'
+        for uid in 3 * [OWNER] + 3 * [OTHER] + [0]:
+            self.assertEqual(self.ask(uid, "POST", "/v1/jobs", body)[0], 201)
+        self.assert_refused(self.ask(OTHER, "POST", "/v1/jobs", body), "7 jobs wait already, the most that users' may")
+        self.assertEqual(self.ask(0, "POST", "/v1/jobs", body)[0], 201)
+        self.assert_refused(self.ask(0, "POST", "/v1/jobs", body), "8 jobs wait already, the most that may")
 
     @goes_over("waiting-jobs-per-user")
     def test_waiting_jobs(self):
@@ -218,19 +277,6 @@ class SetTest(PeoplesBox):
             self.until(lambda: "write a narrower one" in self.log(OWNER, job)[0], "all are looked at")
             self.ask(OWNER, "POST", f"/v1/jobs/{job}/cancel")
 
-    def room(self, job):
-        return (self.box.directory / f"logs/{job}/rank0.log").stat().st_blocks * 512
-
-    def log(self, uid, job):
-        """Its text, and how many bytes are said to have been removed."""
-        text, offset = "", 0
-        while True:
-            chunks = self.get(uid, f"/v1/jobs/{job}/logs?offset=0:{offset}")["chunks"]
-            if not chunks:
-                return text, sum(int(bytes) for bytes in re.findall(r"^--- (\d+) bytes were removed ---$", text, re.MULTILINE))
-            text += "".join(chunk["text"] for chunk in chunks)
-            offset = chunks[-1]["next"]
-
     @goes_over("logs-per-user")
     def test_logs(self):
         writes = "import sys\nfor i in range(60000): print(f'line {i:08}')\nsys.stdout.flush()\n"
@@ -253,6 +299,74 @@ class SetTest(PeoplesBox):
         self.until(lambda: self.room(old) + self.room(new) + self.room(more) <= MIB, "who runs gives nothing")
         self.assertEqual(self.room(old), 0)
         self.assertGreater(self.log(OWNER, new)[1], 0)
+
+
+# Starts so many processes at most, and says how many there were.
+FORKS = """
+import os, signal, time
+pids = []
+try:
+    while len(pids) < 200:
+        pid = os.fork()
+        if pid == 0:
+            time.sleep(600)
+        pids.append(pid)
+except BlockingIOError:
+    pass
+print("started", len(pids), flush=True)
+for pid in pids:
+    os.kill(pid, signal.SIGKILL)
+"""
+
+
+@unittest.skipUnless(os.geteuid() == 0, "only root can act for several users")
+class WorkersTest(PeoplesBox):
+    """What one job may take of its machine."""
+
+    options = ("--limit", "worker-processes=64", "--limit", "logs-per-job=4M", "--limit", "log-at-end=1M")
+
+    def completed(self, job):
+        self.until(lambda: self.get(OWNER, f"/v1/jobs/{job}")["state"] == "COMPLETED", "it didn't complete")
+
+    @goes_over("worker-processes")
+    def test_processes(self):
+        job = self.submit(OWNER, {}, ["python3", "-c", FORKS])
+        self.completed(job)
+        self.assertLess(int(re.search(r"^started (\d+)$", self.log(OWNER, job)[0], re.MULTILINE)[1]), 64)
+
+    @goes_over("logs-per-job")
+    def test_log(self):
+        """Nobody asks for more, and who asks for nothing has no more."""
+        more = {"spec": {"log_limit_bytes": 5 * MIB}, "launch": {"command": ["true"], "directory": "/"}}
+        status, text = self.ask(OWNER, "POST", "/v1/jobs", json.dumps(more))
+        self.assertEqual(status, 400)
+        self.assertIn("Logs of 5M are more than the 4M that one job may have here.", text)
+        writes = "import sys, time\nfor i in range(600000): print(f'line {i:08}')\nsys.stdout.flush()\ntime.sleep(600)"
+        job = self.submit(OWNER, {}, ["python3", "-c", writes])
+        self.until(lambda: self.log(OWNER, job)[0].endswith("line 00599999\n"), "it doesn't write")
+        self.until(lambda: self.room(job) <= 4 * MIB, "nothing is removed")
+        text, removed = self.log(OWNER, job)
+        self.assertGreater(removed, 3 * MIB)
+        self.assertIn("line 00000000\n", text)
+        self.assertTrue(text.endswith("line 00599999\n"))
+
+    @goes_over("log-at-end")
+    def test_log_after_the_end(self):
+        """Of what was written while no server was there, the middle is not looked through."""
+        says = lambda step: f"echo '{json.dumps({'paceline': {'step': step, 'loss': 1.0}})}'; "
+        filler = "yes filler | head -c 1500000; "
+        script = "until test -e go; do sleep 0.05; done; " + says(1) + filler + says(2) + filler + says(3)
+        job = self.submit(OWNER, {}, ["sh", "-c", script])
+        self.until(lambda: self.get(OWNER, f"/v1/jobs/{job}")["state"] == "RUNNING", "it doesn't run")
+        supervisor = Path(f"/proc/{parent_of(self.get(OWNER, f'/v1/jobs/{job}')['pids'][0])}")
+        self.box.kill()
+        (self.home / "go").touch()
+        self.until(lambda: not supervisor.exists(), "it doesn't end")
+        self.box.up(*self.options)
+        self.completed(job)
+        points = self.get(OWNER, f"/v1/jobs/{job}/metrics?limit=10000")["points"]
+        self.assertEqual([point["step"] for point in points], [1, 3])
+        self.assertIn("not looked through for reports", self.log(OWNER, job)[0])
 
 
 @unittest.skipUnless(os.geteuid() == 0, "only root can act for several users")

@@ -2,10 +2,7 @@
 while the others live. Who sees what is fields_test.py's."""
 
 import json
-import os
 import re
-import signal
-import socket
 import sys
 import unittest
 from pathlib import Path
@@ -54,35 +51,6 @@ def resident_mib(pid):
 
 class GreedyTest(SharedBox):
     """A user who takes what he can get."""
-
-    def hold(self, uid, count, send):
-        """A process of that user's with so many connections, on each of which was sent what the server takes of it. It leaves
-        when the test is over."""
-        reading, writing = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os.close(reading)
-            try:
-                os.setgroups([])
-                os.setresgid(uid, uid, uid)
-                os.setresuid(uid, uid, uid)
-                clients = [socket.socket(socket.AF_UNIX) for _ in range(count)]
-                for client in clients:
-                    client.settimeout(20)
-                    client.connect(str(self.socket))
-                    try:
-                        client.sendall(send)
-                    except OSError:
-                        pass  # turned away
-                os.write(writing, b"done")
-                signal.pause()
-            finally:
-                os._exit(1)
-        os.close(writing)
-        self.addCleanup(os.waitpid, child, 0)
-        self.addCleanup(os.kill, child, signal.SIGKILL)
-        with os.fdopen(reading) as pipe:
-            self.assertEqual(pipe.read(4), "done")
 
     def assert_others_are_served(self):
         for uid in (0, OWNER):
