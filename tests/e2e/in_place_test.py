@@ -48,9 +48,12 @@ job.finish()
 """
 
 
-class InPlaceTest(unittest.TestCase):
+class Trainings(unittest.TestCase):
+    """A server, and jobs of that script."""
+
     python, script_text = "/usr/bin/python3", SCRIPT
     longer = 1  # than newcomers take here to get ready
+    options = ()
 
     @classmethod
     def setUpClass(cls):
@@ -60,7 +63,7 @@ class InPlaceTest(unittest.TestCase):
     def setUp(self):
         self.box = Box(BINARY, slots=4)
         self.addCleanup(self.box.close)
-        self.box.up()
+        self.box.up(*self.options)
         self.script = self.box.directory.with_suffix(".py")
         self.script.write_text(self.script_text)
         self.addCleanup(self.script.unlink)
@@ -104,6 +107,8 @@ class InPlaceTest(unittest.TestCase):
     def weights(self, job):
         return [float(each) for each in re.findall(r"WEIGHTS \d+ (\S+)", self.logs(job))]
 
+
+class InPlaceTest(Trainings):
     def test_those_that_stay_keep_their_processes(self):
         job = self.start("1..4", 15)
         self.box.resize(job, 2)
@@ -205,6 +210,38 @@ class InPlaceTest(unittest.TestCase):
         self.assertEqual(reason["waits"], None)
         self.assertEqual(self.box.job(job)["workers"], 2, "it never saved")
         self.completed(job)
+
+
+class ImpatientTest(Trainings):
+    """A server that waits for seconds where others wait for minutes."""
+
+    # Workers that are not among the first are never ready.
+    script_text = "import os, time\nif os.environ['PACELINE_GENERATION'] != '1':\n    time.sleep(600)\n" + SCRIPT
+    options = ("--limit", "newcomers-wait=3s", "--limit", "replacements-wait=1s")
+
+    def test_newcomers_that_are_not_ready_in_time_end_and_the_others_go_on(self):
+        job = self.start("1..2", 8)
+        self.box.resize(job, 1)
+        before = self.pids(job)
+        self.box.call("resize", str(job), "--workers", "2")
+        said = f"Job {job}: the workers that were to join it were not ready within 3 s."
+        self.until(job, lambda: said in self.box.log.read_text(), "waits on for newcomers")
+        self.box.call("resize", str(job), "--workers", "1")
+        self.box.wait_workers(job, 1)
+        self.assertEqual(self.pids(job), before)
+        shown = self.completed(job)
+        self.assertEqual((shown["attempt"], shown["retries_used"]), (1, 0))
+        self.expect_each_sample_once_an_epoch(job, 8)
+
+    def test_who_finds_no_room_in_place_of_the_dead_starts_anew(self):
+        job = self.start("2", 8, "--elastic", "no", "--retry", "0")
+        node = self.box.json("nodes")["nodes"][0]["name"]
+        self.box.call("drain", node, "--keep")
+        os.kill(self.pids(job)[1], signal.SIGKILL)
+        said = f"Job {job} starts anew: there was no room within 1 s for others in place of those that died."
+        self.until(job, lambda: said in self.box.log.read_text(), "waits on for others")
+        self.box.wait_state(job, "PENDING")
+        self.assertEqual(self.box.job(job)["retries_used"], 0)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,8 @@ KIB, MIB = 1 << 10, 1 << 20
 # Rows whose bound is minutes, or a machine's: the test that goes over them.
 ELSEWHERE = {
     "a machine's own health check": "src/agent/linux/health_test.cpp HealthTest.ACheckThatHangsIsKilledWithAllThatItStarted",
-    "script-time": "src/policy/lua/lua_policy_test.cpp LuaPolicy.EndsWhenItsTimeIsUp",
+    "script-time":
+        "tests/e2e/policies_test.py PoliciesTest.test_a_script_whose_words_are_slow_holds_nobody_up",
     "the server's questions to its name service": "src/files/inquiries_test.cpp InquiriesTest.BeyondSoManyNobodyIsAsked",
     "a node's questions to its name service":
         "src/agent/linux/account_inquiries_test.cpp AccountInquiriesTest.BeyondSoManyTheyStandInLine",
@@ -45,8 +46,10 @@ ELSEWHERE = {
     "progress-interval": "src/scheduler/controller_test.cpp ControllerTest.TellsTheJournalOfProgressNowAndThenAndLosesNothing",
     "absent-nodes-age": "src/scheduler/controller_test.cpp ControllerTest.RetiresANodeThatWasAbsentForLong",
     "failing-owners": "src/scheduler/failing_nodes_test.cpp FailingNodesTest.JobsOfSeveralUsersInARowSetItAside",
-    "newcomers-wait": "src/scheduler/controller_test.cpp ControllerTest.GivesUpNewcomersThatAreNotReadyInTime",
-    "replacements-wait": "src/scheduler/controller_test.cpp ControllerTest.GivesUpWaitingForRoomInPlaceOfTheDead",
+    "newcomers-wait":
+        "tests/e2e/in_place_test.py ImpatientTest.test_newcomers_that_are_not_ready_in_time_end_and_the_others_go_on",
+    "replacements-wait":
+        "tests/e2e/in_place_test.py ImpatientTest.test_who_finds_no_room_in_place_of_the_dead_starts_anew",
     "journal-entries": "tests/e2e/journal_test.py JournalTest.test_is_one_in_segments_and_database",
     "--keep": "tests/e2e/journal_test.py JournalTest.test_tells_of_jobs_that_were_dropped",
     "--journal-size": "tests/e2e/journal_test.py JournalTest.test_stays_below_its_size_where_one_is_set",
@@ -75,7 +78,7 @@ ELSEWHERE = {
     "checkpoint-size": "tests/e2e/kept_checkpoints_test.py KeptCheckpointsTest.test_what_is_too_large_ties_its_job_to_its_node",
     "ship-size": "tests/e2e/ships_test.py SmallShips.test_over_the_limit_is_one_sentence",
     "ships-per-user": "src/ship/store_test.cpp ShipStoreTest.BeyondItsBoundTheOldestGoThatNoJobNames",
-    "ships": "src/ship/store_test.cpp ShipStoreTest.AllUsersTogetherAreBoundedToo",
+    "ships": "tests/e2e/ships_test.py ShipsTest.test_a_machine_keeps_as_much_of_all_users_as_it_is_told",
     "a shipped directory": "src/ship/manifest_test.cpp Manifest.IsBounded",
     "files on their way to the server": "src/ship/store_test.cpp ShipStoreTest.OfFilesThatAreNotWholeAUserHasFew",
     "a ship on its way to a node": "src/link/ship_fetcher_test.cpp ShipFetcherTest.NotMoreIsOnItsWayThanMay",

@@ -86,6 +86,19 @@ class ShipsTest(BoxWithAgents):
             self.assertEqual(path.stat().st_mode & 0o777, 0o700, path)
         self.until(lambda: not self.directories(agent.directory), "directories stay")
 
+    def test_a_machine_keeps_as_much_of_all_users_as_it_is_told(self):
+        token, address = self.invite()
+        agent = self.agent()
+        words = ("--token", "-", "--node", "other", "--slots", "2", "--limit", "ships=1M")
+        agent.start("--join", address, *words, token=token)
+        self.until(lambda: self.state("other") == "up", agent.said())
+        self.write("data.txt", "x" * 700_000)
+        kept = agent.directory / "agent/ships"
+        for user, laptop in ((OWNER, self.laptop), (OTHER, self.logged_in(OTHER))):
+            run = self.run_there("--affinity", "label:site=there", command="wc -c < data.txt", laptop=laptop)
+            self.assertEqual(self.lines(run), ["700000"], run.stderr)
+            self.assertEqual({path.relative_to(kept).parts[0] for path in self.files(kept)}, {str(user)})
+
     def test_workers_of_a_gang_share_one_directory(self):
         agent = self.joined()
         run = self.run_there("--affinity", "label:site=there", "--slots", "2",
@@ -197,6 +210,7 @@ class SmallShips(BoxWithAgents):
 
 class FewShips(BoxWithAgents):
     options = ("--listen", "127.0.0.1:0", "--limit", "ships-per-user=1M")
+    second_user, whose = None, "your jobs"
 
     def test_one_that_finds_no_room_says_so_and_goes_on_once_there_is(self):
         def submit(name):
@@ -207,12 +221,21 @@ class FewShips(BoxWithAgents):
 
         first = self.box.call(*submit("a")).stdout.split()[-1]
         told = self.home / "told"
-        with open(told, "wb") as out, subprocess.Popen([BINARY, *submit("b")], env=self.box.environment, stdout=out, stderr=out) as second:
-            self.box.until(lambda: "leave no room for another one. Waiting for a while." in told.read_text(), SECONDS,
+        waits = f"of {self.whose} that are not over, and those on their way, leave no room for another one. Waiting"
+        how = {"env": self.box.environment, "user": self.second_user, "group": self.second_user}
+        with open(told, "wb") as out, subprocess.Popen([BINARY, *submit("b")], stdout=out, stderr=out, **how) as second:
+            self.box.until(lambda: waits in told.read_text(), SECONDS,
                            "it does not say why it waits", told=told.read_text)
             self.box.call("cancel", first)
             self.assertEqual(second.wait(SECONDS), 0, told.read_text())
         self.assertNotIn("went away", told.read_text())
+
+
+class FewShipsOfAll(FewShips):
+    """What another user has shipped counts, too."""
+
+    options = ("--listen", "127.0.0.1:0", "--limit", "ships=1M")
+    second_user, whose = OWNER, "jobs"
 
 
 if __name__ == "__main__":
