@@ -14,7 +14,7 @@ from contextlib import closing
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from people import BINARY, OTHER, OWNER, ROOT, SharedBox, UnixConnection, add_people
+from people import BINARY, OTHER, OWNER, ROOT, PeoplesBox, UnixConnection
 from supervisor_test import parent_of
 from box import Box
 
@@ -58,8 +58,9 @@ ELSEWHERE = {
     "expected times that wait for the truth": "src/scheduler/grades_test.cpp GradesTest.HaveBounds",
     "grades of expected times": "src/scheduler/grades_test.cpp GradesTest.HaveBounds",
     "a page of expected times": "src/api/expected_test.cpp ExpectedTest.IsToldOfAllJobsInPages",
-    "messages-per-user": "src/messages/notifier_test.cpp NotifierTest.WhatIsOverALimitIsLeftOutForGood",
-    "waiting-messages-per-user": "src/messages/notifier_test.cpp NotifierTest.WhatIsOverALimitIsLeftOutForGood",
+    "messages-per-user": "tests/e2e/messages_test.py FewMessagesTest.test_of_what_is_over_a_limit_nothing_is_told",
+    "waiting-messages-per-user":
+        "tests/e2e/messages_test.py FewMessagesTest.test_of_what_is_over_a_limit_nothing_is_told",
     "a message on its way": "tests/e2e/messages_test.py MessagesTest.test_sinks_that_are_down_fail_or_are_slow",
     "lines about jobs in the server's log": "src/messages/server_log_test.cpp ServerLogTest.SumsUpWhatWouldFlood",
     "lengths by owner and name": "src/plan/fold_kinds_test.cpp Kinds.ForgetTheLengthsOfNamesThatEndedFirst",
@@ -124,16 +125,8 @@ class PageTest(unittest.TestCase):
         self.assertEqual(set(settable), shown)
 
 
-class PeoplesBox(SharedBox):
-    """Its users are made known once, however many classes there are."""
-
-    known = False
-
-    @classmethod
-    def setUpClass(cls):
-        if not PeoplesBox.known:
-            add_people()
-        PeoplesBox.known = True
+class LogsBox(PeoplesBox):
+    """Looks at logs."""
 
     def room(self, job):
         return (self.box.directory / f"logs/{job}/rank0.log").stat().st_blocks * 512
@@ -158,7 +151,7 @@ def goes_over(row):
 
 
 @unittest.skipUnless(os.geteuid() == 0, "only root can act for several users")
-class SetTest(PeoplesBox):
+class SetTest(LogsBox):
     options = ("--limit", "connections=16", "--limit", "connections-per-user=12", "--limit", "traffic=32M",
                "--limit", "traffic-per-user=8M", "--limit", "waiting-jobs=8", "--limit", "waiting-jobs-per-user=3",
                "--limit", "launches-per-user=4M", "--limit", "priority=60", "--limit", "points-per-second=10",
@@ -323,7 +316,7 @@ for pid in pids:
 
 
 @unittest.skipUnless(os.geteuid() == 0, "only root can act for several users")
-class WorkersTest(PeoplesBox):
+class WorkersTest(LogsBox):
     """What one job may take of its machine."""
 
     options = ("--limit", "worker-processes=64", "--limit", "logs-per-job=4M", "--limit", "log-at-end=1M")

@@ -14,7 +14,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from people import BINARY, OTHER, OWNER, SharedBox, add_people
+from people import BINARY, OTHER, OWNER, PeoplesBox
 from sinks import HookSink, MailSink
 from box import Box
 
@@ -282,11 +282,7 @@ class MessagesTest(unittest.TestCase):
         self.assertIn("did you mean 'mail'?", self.box.call("up", "--messages", str(file), check=False).stderr)
 
 
-class PeoplesTest(SharedBox):
-    @classmethod
-    def setUpClass(cls):
-        add_people()
-
+class PeoplesTest(PeoplesBox):
     def test_each_with_their_own_rights_and_nobody_else_sees_where(self):
         with HookSink() as hook:
             jobs = {}
@@ -306,6 +302,50 @@ class PeoplesTest(SharedBox):
             self.assertNotIn("hook", self.box.log.read_text())
             for name in ("messages.db", "messages.db-wal"):
                 self.assertEqual((self.box.directory / name).stat().st_mode & 0o077, 0)
+
+
+class FewMessagesTest(PeoplesBox):
+    """A server that tells each user little in a day, and keeps less of it."""
+
+    def setUp(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:  # private, as it must be
+            file.write('{"retry_after": "1s"}')
+            file.flush()
+            limits = ("--limit", "waiting-messages-per-user=2", "--limit", "messages-per-user=3")
+            self.options = ("--messages", file.name, *limits)
+            super().setUp()
+        self.hook = HookSink()
+        self.addCleanup(self.hook.__exit__)
+
+    def ended(self, uid):
+        """A job whose end is to be told, and is over."""
+        launch = {"command": ["true"], "directory": "/", "umask": 18}
+        body = {"launch": launch, "notify": {"to": [self.hook.url], "on": ["ended"]}}
+        status, text = self.ask(uid, "POST", "/v1/jobs", json.dumps(body))
+        self.assertEqual(status, 201, text)
+        job = json.loads(text)["id"]
+        self.until(lambda: self.get(uid, f"/v1/jobs/{job}")["state"] == "COMPLETED", "it doesn't complete")
+        return job
+
+    def waiting(self, job):
+        return self.get(0, f"/v1/jobs/{job}/notify")["waiting"]
+
+    def told(self):
+        return sorted({taken["body"]["job"]["id"] for taken in self.hook.all()})
+
+    def test_of_what_is_over_a_limit_nothing_is_told(self):
+        self.hook.answers = [500] * 1000
+        first, second, third = (self.ended(OWNER) for _ in range(3))
+        left_out = "Messages about jobs of paceline-owner are left out: they are over a limit"
+        self.until(lambda: left_out in self.box.log.read_text(), "nothing is left out")
+        self.assertEqual([self.waiting(job) for job in (first, second, third)], [1, 1, 0])
+        self.hook.answers = []
+        self.until(lambda: self.told() == [first, second], "not all that waits is told")
+        fourth, fifth = self.ended(OWNER), self.ended(OWNER)
+        other = self.ended(OTHER)
+        self.until(lambda: self.told() == [first, second, fourth, other], "another one's day is spent, too")
+        self.assertEqual([self.waiting(job) for job in (third, fifth)], [0, 0])
+        self.assertEqual(self.box.log.read_text().count("are left out"), 1)
 
 
 if __name__ == "__main__":

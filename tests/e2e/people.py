@@ -148,3 +148,15 @@ class SharedBox(unittest.TestCase):
         while not happened():
             self.assertLess(time.monotonic(), deadline, f"{what}:\n{self.box.log.read_text()[-3000:]}")
             time.sleep(0.05)
+
+
+class PeoplesBox(SharedBox):
+    """Its users are made known once, however many classes of a module there are."""
+
+    known = False
+
+    @classmethod
+    def setUpClass(cls):
+        if not PeoplesBox.known:
+            add_people()
+        PeoplesBox.known = True
