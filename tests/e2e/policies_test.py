@@ -135,6 +135,36 @@ class PoliciesTest(unittest.TestCase):
             self.assertEqual([ended[frozen][key] for key in ("generation", "preemptions")], [1, 1])
             self.assertEqual(box.processes(), [], "a process was left behind")
 
+    def test_a_promotion_and_the_way_back_say_first_whom_they_cost_what(self):
+        box = Box(BINARY, slots=4)
+        self.addCleanup(box.close)
+        box.up("--policy", "elastic-srtf", "--reclaim-after", "0s")
+        disturbed = ("--min-run", "0s")
+        wide = box.submit(*disturbed, "--slots", "1..2", "--elastic", "restart", "--expect", "1h", "--", "sleep", "600")
+        long = box.submit(*disturbed, "--slots", "2", "--expect", "2h", "--", "sleep", "600")
+        for job in (wide, long):
+            box.wait_workers(job, 2)
+        box.call("policy", "set", "fifo")
+        urgent = box.submit("--slots", "3", "--priority", "90", "--expect", "1s", "--", "sleep", "600")
+        box.call("policy", "try", "elastic-srtf")
+        costs = (rf"shrink job {wide} of \S+ from 2 to 1 worker, which loses \w+; "
+                 rf"stop job {long} of \S+, which never saved and loses \w+\.")
+        for switch in ("promote", "rollback"):
+            refused = box.call("policy", switch, check=False)
+            self.assertEqual((refused.returncode, refused.stdout), (76, ""))
+            self.assertRegex(refused.stderr, f"With elastic-srtf the next round would {costs}")
+            self.assertIn(f"Nothing was changed. If that is wanted: 'paceline policy {switch} --yes'.", refused.stderr)
+        self.assertIn("fifo is active since", box.call("policy", "show").stdout)
+        stand = [(job["state"], job["workers"], job["preemptions"]) for job in map(box.job, (wide, long, urgent))]
+        self.assertEqual(stand, [("RUNNING", 2, 0), ("RUNNING", 2, 0), ("PENDING", 0, 0)])
+        done = box.call("policy", "rollback", "--yes").stdout
+        self.assertRegex(done, f"The policy is elastic-srtf now; it was fifo. The next round is to {costs}")
+        box.wait_workers(urgent, 3)
+        box.wait_workers(wide, 1)
+        self.assertEqual(box.job(long)["state"], "PENDING")
+        back = box.call("policy", "rollback").stdout
+        self.assertEqual(back, "The policy is fifo now; it was elastic-srtf. Its first round restarts nothing.\n")
+
     def compared(self, box):
         """Jobs come and go until the trial has compared a round with the live policy's."""
         for _ in range(100):
