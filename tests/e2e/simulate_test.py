@@ -160,6 +160,11 @@ class SimulateTest(unittest.TestCase):
         for words in ("The policy mine fails in line 2: too many.", "00:00:50 after the first submission",
                       "--on-failure fallback"):
             self.assertIn(words, done.stderr)
+        there = sorted(self.directory.iterdir())
+        files = {"--report": "report.html", "--jobs-out": "out.csv", "--plot": "cdf.svg"}
+        words = [word for option, name in files.items() for word in (option, self.directory / name)]
+        self.assertEqual(self.call(*command, *words).returncode, 64)
+        self.assertEqual(sorted(self.directory.iterdir()), there)
         done = self.call(*command, "--on-failure", "fallback")
         runs = json.loads(done.stdout)["runs"]
         self.assertEqual((runs[0]["failed_rounds"], runs[0]["failure"]), (0, None))
@@ -188,9 +193,14 @@ class SimulateTest(unittest.TestCase):
     def test_unequal_devices_have_speeds_or_are_said_to_count_as_equal(self):
         trace = self.trace([(0, 100, 2), (0, 100, 2)])
         command = ["--trace", trace, "--cluster", "1x2:A100;1x2:V100", "--policy", "fifo", *EXACT]
-        self.assertIn("A100 and V100 count as equally fast; --device-speeds says otherwise", self.call(*command).stdout)
+        report = self.directory / "report.html"
+        done = self.call(*command, "--report", report)
+        self.assertIn("A100 and V100 count as equally fast; --device-speeds says otherwise", done.stdout)
+        self.assertIn("count as equally fast", Page(report.read_text(encoding="utf-8")).text)
         done = self.call(*command, "--device-speeds", "A100=1,V100=0.5")
         self.assertIn("Devices: A100=1,V100=0.5.", done.stdout)
+        self.study(*command, "--device-speeds", "A100=1,V100=0.5", "--report", report)
+        self.assertNotIn("count as equally fast", Page(report.read_text(encoding="utf-8")).text)
         study = self.study(*command, "--device-speeds", "A100=1,V100=0.5")
         self.assertEqual(study["runs"][0]["average_jct_seconds"], (100 + 200) / 2)
         self.assertEqual(study["settings"]["devices"], ["A100", "V100"])
