@@ -173,5 +173,37 @@ class MachineTest(SharedBox):
             self.assertEqual(self.post_status(job, token.read_text()), 200)
 
 
+class EndlessTest(SharedBox):
+    """What a user can make endless: where checkpoints are looked for, and a log, which is its owner's."""
+
+    slots = 10
+    waits = "until test -e go; do sleep 0.05; done"
+
+    def maze(self):
+        """A directory that leads to itself, by many ways."""
+        (self.home / "maze").mkdir()
+        for number in range(40):
+            (self.home / f"maze/{number}").symlink_to(".")
+
+    def test_what_ended_while_no_server_was_there_holds_up_neither_its_start_nor_another_one(self):
+        self.maze()
+        jobs = [self.submit(OTHER, {"checkpoint": "maze/*/*/*/*/*"}, ["sh", "-c", self.waits]) for _ in range(8)]
+        jobs.append(self.submit(OTHER, {}, ["sh", "-c", f"truncate -s 8T /proc/self/fd/1; {self.waits}"]))
+        log = self.box.directory / f"logs/{jobs[-1]}/rank0.log"
+        self.until(lambda: log.exists() and log.stat().st_size >= 8 << 40, "its log doesn't grow")
+        for job in jobs:
+            self.until(lambda job=job: self.get(0, f"/v1/jobs/{job}")["state"] == "RUNNING", f"job {job} doesn't run")
+        self.assertGreaterEqual(len(self.box.processes()), len(jobs))
+        self.box.kill()
+        (self.home / "go").touch()
+        self.until(lambda: not self.box.processes(), "they don't end")
+        self.box.up()
+        saves = "while true; do echo all of it > at.new; mv at.new at.pt; sleep 0.7; done"
+        honest = self.submit(OWNER, {"checkpoint": "at.pt"}, ["sh", "-c", saves])
+        self.until(lambda: self.get(OWNER, f"/v1/jobs/{honest}")["checkpoint"], "its checkpoint is not acknowledged")
+        for job in jobs:
+            self.until(lambda job=job: self.get(0, f"/v1/jobs/{job}")["state"] == "COMPLETED", f"job {job} doesn't end")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -75,12 +75,12 @@ def as_user(uid, act, gid=None, groups=()):
 
 
 class SharedBox(unittest.TestCase):
-    options = ()
+    slots, options = 2, ()
 
     def setUp(self):
         stack = ExitStack()
         self.addCleanup(stack.close)
-        self.box = Box(BINARY, slots=2)
+        self.box = Box(BINARY, slots=self.slots)
         self.box.directory.chmod(0o711)
         stack.callback(self.box.close)
         self.box.up(*self.options)

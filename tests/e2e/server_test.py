@@ -54,6 +54,26 @@ class ServerTest(unittest.TestCase):
         self.assertIn(f"The policy is srtf, by {owner}'s word; it was elastic-fifo.", said)
         self.assertNotIn("private", said)
 
+    def test_its_log_goes_to_standard_error_alone(self):
+        box = Box(BINARY, slots=1)
+        self.addCleanup(box.close)
+        out, log = box.directory / "out", box.directory / "log"
+        with open(out, "wb") as to_out, open(log, "wb") as to_log:
+            server = subprocess.Popen([box.binary, "up", "--slots", "1"], env=box.environment, stdin=subprocess.DEVNULL,
+                                      stdout=to_out, stderr=to_log)
+        box.server, box.log = server, log
+        box.until(lambda: "next: paceline run" in out.read_text(), 30, "it does not start")
+        box.call("policy", "set", "srtf")
+        box.wait_state(box.submit("--name", "well", "--", "true"), "COMPLETED")
+        box.call("down")
+        self.assertEqual(server.wait(timeout=30), 0)
+        for words in ("The policy is srtf", "Job 1 (well) of"):
+            self.assertIn(words, log.read_text())
+        shown = out.read_text().splitlines()
+        self.assertEqual((shown[0].split(" ")[0], shown[-1]), ("Paceline", "paceline: nothing runs; goodbye."))
+        for line in shown:
+            self.assertNotRegex(line, r"^\d{4}-\d\d-\d\d|The policy is|Job 1")
+
     def test_a_directory_is_taken_over_once_nothing_runs_there(self):
         with tempfile.TemporaryDirectory() as directory:
             old, new = Path(directory, "old"), Path(directory, "new")
@@ -133,6 +153,14 @@ class ServerTest(unittest.TestCase):
         self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
         with Box(BINARY, slots=1) as box:
             self.assertEqual(box.call("run", "--", "sh", "-c", "ulimit -n").stdout.splitlines()[-1], "777")
+
+    def test_jobs_share_the_directory_for_temporary_files(self):
+        with Box(BINARY, slots=1) as box:
+            left = Path("/tmp", f"{box.directory.name}.left")
+            self.addCleanup(left.unlink, missing_ok=True)
+            box.call("run", "--", "sh", "-c", f"echo of the first > {left}")
+            self.assertEqual(box.call("run", "--", "cat", str(left)).stdout.splitlines()[-1], "of the first")
+            self.assertEqual(left.read_text(), "of the first\n")
 
     def test_a_job_that_a_signal_ended_exits_as_in_a_shell(self):
         with Box(BINARY, slots=1) as box:
