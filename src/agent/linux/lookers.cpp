@@ -59,6 +59,7 @@ class Looker : public std::enable_shared_from_this<Looker> {
   const Lookers::Raise& raise_;
   std::chrono::milliseconds patience_;
   std::deque<std::pair<LookRequest, Lookers::Done>> waiting_;  // the first is under way
+  std::chrono::steady_clock::time_point began_;                // of it
   std::vector<UniqueFd> hanging_;
   std::uint64_t turn_ = 0;
   bool closed_ = false;
@@ -67,6 +68,7 @@ class Looker : public std::enable_shared_from_this<Looker> {
 void Looker::begin() {
   asio::post(io_, [self = shared_from_this()] {
     if (self->closed_) return;
+    self->began_ = std::chrono::steady_clock::now();
     if (self->ask())
       self->wait();
     else
@@ -131,13 +133,15 @@ void Looker::give_up() {
 
 void Looker::answer(std::optional<CheckpointSearch> found) {
   ++turn_;
+  const auto due = static_cast<int>(waiting_.size());
+  const auto took = due * (std::chrono::steady_clock::now() - began_);
   const Lookers::Done done = std::move(waiting_.front().second);
   waiting_.pop_front();
   if (waiting_.empty())
     rest();
   else
     begin();
-  done(std::move(found));
+  done(std::move(found), std::chrono::duration_cast<Duration>(took));
 }
 
 void Looker::rest() {

@@ -2,7 +2,7 @@
 // when idle, left behind when they hang. Users don't wait for each other.
 //
 //   Lookers lookers(io, [&](UniqueFd socket) { return nursery.raise_looker(std::move(socket)); });
-//   lookers.look({uid, "*.pt", "/home/ann"}, [](std::optional<CheckpointSearch> found) { … });
+//   lookers.look({uid, "*.pt", "/home/ann"}, [](std::optional<CheckpointSearch> found, Duration took) { … });
 #pragma once
 
 #include <chrono>
@@ -12,6 +12,7 @@
 
 #include "agent/linux/looker.hpp"
 #include "base/result.hpp"
+#include "base/time.hpp"
 #include "files/fd.hpp"
 
 namespace boost::asio {
@@ -22,8 +23,9 @@ namespace paceline::agent {
 
 class Lookers {
  public:
-  // Nothing: there was no answer in time.
-  using Done = std::function<void(std::optional<CheckpointSearch>)>;
+  // Nothing: there was no answer in time. `took`: as long as it took, for each look of the user that is due
+  // by then, itself included: so one that is quick among slow ones counts little.
+  using Done = std::function<void(std::optional<CheckpointSearch> found, Duration took)>;
   // Starts a process that runs run_looker() on the socket.
   using Raise = std::function<Result<void>(UniqueFd socket)>;
 

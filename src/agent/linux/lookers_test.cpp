@@ -44,7 +44,10 @@ class LookersTest : public ::testing::Test {
   }
   void look(std::uint32_t uid, const std::string& pattern) {
     lookers_->look({uid, pattern, directory_.path(), 0},
-                   [this](std::optional<CheckpointSearch> found) { answers_.push_back(found); });
+                   [this](std::optional<CheckpointSearch> found, Duration took) {
+                     answers_.push_back(found);
+                     took_.push_back(took);
+                   });
   }
   bool until_answered(std::size_t count) {
     return eventually([&] {
@@ -61,6 +64,7 @@ class LookersTest : public ::testing::Test {
   bool hangs_ = false;
   std::size_t raised_ = 0;
   std::vector<std::optional<CheckpointSearch>> answers_;
+  std::vector<Duration> took_;
   std::unique_ptr<Lookers> lookers_ = lookers(std::chrono::minutes{1});
 };
 
@@ -102,6 +106,19 @@ TEST_F(LookersTest, WhoseFileSystemHangsHoldsUpNobodyElse) {
   EXPECT_TRUE(answers_[0]);
   ASSERT_TRUE(until_answered(2));
   EXPECT_FALSE(answers_[1]);
+}
+
+TEST_F(LookersTest, AQuickLookAmongSlowOnesTakesLittle) {
+  lookers_ = lookers(std::chrono::seconds{2});
+  hangs_ = true;
+  for (int i = 0; i < 2; ++i) look(::geteuid(), "*");
+  ASSERT_TRUE(until_answered(1));
+  EXPECT_GE(took_[0], 2 * std::chrono::seconds{2}) << "and once more as long for the other";
+  hangs_ = false;
+  look(::geteuid(), "*");
+  ASSERT_TRUE(until_answered(3));
+  EXPECT_GE(took_[1], std::chrono::seconds{2});
+  EXPECT_LT(took_[2], took_[1]);
 }
 
 TEST_F(LookersTest, OnlySoManyProcessesOfAUserHang) {

@@ -568,13 +568,10 @@ void SupervisedWorker::look_for_checkpoints(bool final) {
   looking_ = true;
   context_.lookers.look({order_.uid, order_.checkpoint_glob, order_.directory, watch_->newest_ns(),
                          context_.checkpoint_entries},
-                        [weak = weak_from_this(), began = Steady::now(),
-                         final](const std::optional<CheckpointSearch>& found) {
+                        [weak = weak_from_this(), final](
+                            const std::optional<CheckpointSearch>& found, Duration took) {
                           const auto self = weak.lock();
-                          if (!self || self->left_) return;
-                          const auto took =
-                              std::chrono::duration_cast<Duration>(Steady::now() - began);
-                          self->take_search(found, took, final);
+                          if (self && !self->left_) self->take_search(found, took, final);
                         });
   if (!final) return;
   timer_.expires_after(kLastLookPatience);
