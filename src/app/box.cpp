@@ -203,6 +203,7 @@ struct Box::Impl {
     foreseer.emplace([&foresight] { return foresight.work(); }, Yields::no);
     foresight.on_work([this] { foreseer->wake(); });
     if (auto ok = controller->recover(); !ok) return ok;
+    open_server_log();
     if (auto ok = open_gang_secrets(); !ok) return ok;
     auto opened = Messages::open({.file = options.messages,
                                   .directory = options.directory,
@@ -228,14 +229,18 @@ struct Box::Impl {
     return {};
   }
 
-  // What is told of it beside the API.
-  void follow_journal() {
+  void open_server_log() {
     server_log.emplace(controller->state(), [](LogLevel level, const std::string& line) {
       spdlog::log(level == LogLevel::debug  ? spdlog::level::debug
                   : level == LogLevel::info ? spdlog::level::info
                                             : spdlog::level::warn,
                   line);
     });
+  }
+
+  // What is told of it beside the API.
+  void follow_journal() {
+    server_log->catch_up(clock.now());
     commits = controller->on_commit(
         [this](std::span<const Entry> entries, std::span<const JobId> touched) {
           server_log->take(entries, touched, clock.now());

@@ -59,15 +59,29 @@ ServerLog::ServerLog(const State& state, Say say)
     : state_(state), say_([say = std::move(say)](LogLevel level, const std::string& line) {
         say(level, printable(line));
       }) {
-  if (const auto* policy = state.policy()) policy_ = policy->name;
-  for (const Node& node : state.nodes()) {
+  see_state();
+  for (const Job& job : state.jobs()) {
+    if (is_over(job.state)) over_.insert(job.id);
+  }
+}
+
+void ServerLog::see_state() {
+  if (const auto* policy = state_.policy()) policy_ = policy->name;
+  for (const Node& node : state_.nodes()) {
     if (node.retired) continue;
     nodes_[node.id] = seen_of(node.spec);
     nodes_[node.id].up = node.up;
   }
-  for (const Job& job : state.jobs()) {
-    if (is_over(job.state)) over_.insert(job.id);
-  }
+}
+
+void ServerLog::catch_up(Time now) {
+  now_ = now;
+  see_state();
+  for (const Job& job : state_.jobs()) take_end(job);
+}
+
+void ServerLog::take_end(const Job& job) {
+  if (is_over(job.state) && over_.insert(job.id).second) ended(job);
 }
 
 void ServerLog::take(std::span<const Entry> entries, std::span<const JobId> touched, Time now) {
@@ -80,8 +94,7 @@ void ServerLog::take(std::span<const Entry> entries, std::span<const JobId> touc
       on(std::get<Plan>(entry.body));
   }
   for (const JobId id : touched) {
-    const Job* job = state_.find_job(id);
-    if (job != nullptr && is_over(job->state) && over_.insert(id).second) ended(*job);
+    if (const Job* job = state_.find_job(id)) take_end(*job);
   }
 }
 

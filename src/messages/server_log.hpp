@@ -3,6 +3,7 @@
 // nothing that not everybody may read: no command, no path, no metric, no message of a worker's end.
 //
 //   ServerLog log(state, [](LogLevel level, const std::string& line) { spdlog::log(…); });
+//   log.catch_up(now);                            // with what was there before the first
 //   log.take(entries, touched, now);              // of each durable batch, once it is folded
 //   if (auto due = log.due()) …; log.step(now);   // then what was summed up is said
 //
@@ -35,6 +36,9 @@ class ServerLog {
   // Says nothing of what is in the state already. REQUIRES: the state outlives it.
   ServerLog(const State& state, Say say);
 
+  // Says which jobs are over since, and nothing else of what came into the state before it was told of
+  // entries: the server's own node is there whenever it begins.
+  void catch_up(Time now);
   // REQUIRES: the entries are folded into the state; `touched` are the jobs that they touched.
   void take(std::span<const Entry> entries, std::span<const JobId> touched, Time now);
   // When step() has something to say; nothing: only after more entries.
@@ -69,6 +73,8 @@ class ServerLog {
   void on(const JobsForgotten& event);
   void on(const auto&) {}  // is seen in what becomes of jobs, or is said where it is found
   void on(const Plan& plan);
+  void see_state();
+  void take_end(const Job& job);
   void ended(const Job& job);
   // Of a job: as a line of its own while there are few, else in the sum under `what`.
   void say_of_job(const std::string& line, const std::string& what);

@@ -66,6 +66,20 @@ TEST_F(ServerLogTest, SaysHowAJobEndedOnceAndNothingPrivateOfIt) {
   EXPECT_THAT(lines(), IsEmpty());
 }
 
+// A server that begins hears of ends, and of its own node, before it follows the journal.
+TEST_F(ServerLogTest, CatchesUpWithEndsAlone) {
+  const JobId job = run("1");
+  world.ended(job, 0, ending("0"));
+  world.node_down("cpu-0");
+  read_ = world.journal().size();
+  log.catch_up(world.now());
+  EXPECT_THAT(lines(), ElementsAre(HasSubstr("COMPLETED after")));
+  log.catch_up(world.now());
+  EXPECT_THAT(lines(), IsEmpty());
+  world.node_up("cpu-0");
+  EXPECT_THAT(lines(), ElementsAre(HasSubstr("Node cpu-0 is there")));
+}
+
 TEST_F(ServerLogTest, SaysNodesThatComeGoAndRefuse) {
   const std::string node = world.state().nodes()[0].spec.name;
   world.node_down(node);
