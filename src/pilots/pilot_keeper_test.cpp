@@ -267,10 +267,15 @@ TEST_F(PilotKeeperTest, ARequeuedPilotIsGivenBackAndAnotherAskedFor) {
 TEST_F(PilotKeeperTest, AListThatIsOlderThanANodeGivesNothingBack) {
   comes_up("box", 1);
   submit(2);
-  Pilot pilot = brings(look({}).requests.at(0), 2);
-  pilot.state = PilotState::pending;
-  pilot.slurm_state = "PENDING";
-  EXPECT_THAT(look({pilot}).requests, IsEmpty());
+  const auto request = look({}).requests.at(0);
+  const Pilot waits{.job = 100 + *request.invitation,
+                    .invitation = *request.invitation,
+                    .state = PilotState::pending,
+                    .slurm_state = "PENDING",
+                    .host = ""};
+  look({waits});
+  brings(request, 2);
+  EXPECT_THAT(look({waits}).requests, IsEmpty());
 }
 
 TEST_F(PilotKeeperTest, WhatOtherSettingsAskedForIsReplaced) {

@@ -163,5 +163,28 @@ TEST(Settle, AJobOnAMachineThatIsNotHeardIsNoGiver) {
   EXPECT_EQ(world.job(gone).state, JobState::running);
 }
 
+// With fewer seats left than it would keep it gives less than none: what others give is enough.
+TEST(Settle, AJobWhoseSlotsAreGoneTakesNothingFromWhatOthersGive) {
+  World world("2x4 cpu", "fifo");
+  const JobId shrinks = world.run("1..4 elastic=restart", 4);
+  const JobId giver = world.run("4", 4);
+  world.advance(span("1h"));
+  world.checkpoint(shrinks);
+  world.checkpoint(giver);
+  const NodeId node = world.job(shrinks).current->workers[0].seat.node;
+  NodeSpec spec = world.state().find_node(node)->spec;
+  spec.slots.resize(1);
+  world.tell(NodeUp{node, spec});
+  const JobId urgent = world.submit("4");
+  world.round([&](const Snapshot& snapshot, Draft& draft) {
+    std::vector<Wish> wishes{{&world.job(urgent), 0, 4, 4, 4, Owed::yes}};
+    wishes.push_back({&world.job(shrinks), 4, 2, 2, 2, Owed::yes});
+    wishes.push_back({&world.job(giver), 4, 0, 0, 0, Owed::yes});
+    settle(snapshot, draft, {.wishes = std::move(wishes)});
+  });
+  EXPECT_EQ(world.job(giver).state, JobState::stopping);
+  EXPECT_EQ(world.job(urgent).state, JobState::starting);
+}
+
 }  // namespace
 }  // namespace paceline
