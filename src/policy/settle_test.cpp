@@ -32,7 +32,7 @@ Loss loss_of(const World& world, const Job& job) {
 // Up to nine jobs of two tenants on twelve slots that ran and saved as chance would have it.
 class Crowd {
  public:
-  explicit Crowd(std::uint64_t seed) : rng_(seed) {
+  Crowd(std::uint64_t seed, Owed owed) : rng_(seed), owed_(owed) {
     if (rng_.chance(0.7)) world_.tell(RulesSet{{span("10m")}});
     std::int64_t left = 12;
     while (left > 0 && running_.size() < 9) {
@@ -57,12 +57,11 @@ class Crowd {
       for (const JobId id : waiting_) {
         const Job& job = world_.job(id);
         if (job.state == JobState::pending)
-          wishes.push_back({&job, 0, job.range.min, job.range.min, job.range.min, Owed::yes});
+          wishes.push_back({&job, 0, job.range.min, job.range.min, job.range.min, owed_});
       }
       for (const JobId id : running_) {
         const Job& job = world_.job(id);
-        if (job.state == JobState::running)
-          wishes.push_back({&job, job.workers(), 0, 0, 0, Owed::yes});
+        if (job.state == JobState::running) wishes.push_back({&job, job.workers(), 0, 0, 0, owed_});
       }
       settle(snapshot, draft, {.wishes = std::move(wishes)});
     });
@@ -123,15 +122,18 @@ class Crowd {
   }
 
   Rng rng_;
+  Owed owed_;
   World world_{"1x12 cpu"};
   std::vector<JobId> running_, waiting_;
 };
 
-TEST(Settle, StopsTheJobThatLosesLeastOfAllThatMayGive) {
+class SettleCrowds : public ::testing::TestWithParam<Owed> {};
+
+TEST_P(SettleCrowds, StopTheJobThatLosesLeastOfAllThatMayGive) {
   int stops = 0, starts = 0, between_tenants = 0;
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
-    Crowd crowd(seed);
+    Crowd crowd(seed, GetParam());
     crowd.live();
     stops += crowd.stops;
     starts += crowd.starts;
@@ -142,6 +144,11 @@ TEST(Settle, StopsTheJobThatLosesLeastOfAllThatMayGive) {
   EXPECT_GT(between_tenants, 200);
   EXPECT_GT(starts, 500) << "every job that was asked has given way after ten minutes";
 }
+
+INSTANTIATE_TEST_SUITE_P(All, SettleCrowds, ::testing::Values(Owed::yes, Owed::no),
+                         [](const auto& tested) {
+                           return tested.param == Owed::yes ? "Owed" : "Unprotected";
+                         });
 
 // Nothing comes free by its leaving; another could give what is asked for.
 TEST(Settle, AJobOnAMachineThatIsNotHeardIsNoGiver) {
