@@ -13,6 +13,7 @@
 #include "engine/obedient_testing.hpp"
 #include "plan/check.hpp"
 #include "policy/lua/lua_policy.hpp"
+#include "policy/patient.hpp"
 #include "scheduler/controller.hpp"
 #include "store/memory/memory_store.hpp"
 #include "support/world.hpp"
@@ -24,6 +25,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using testing::span;
 
 // Workers that start when they are wanted, end when they are told, and end well by themselves after
@@ -64,6 +66,20 @@ function decide(cluster)
     free = free - job.want * job.slots_per_worker
     if free < 0 then break end
     plan[#plan + 1] = {job = job, workers = job.want, reason = "its turn"}
+  end
+  return plan
+end)";
+
+// The same, but who does not fit is passed over, for ever if need be.
+constexpr const char* kWhatFits = R"(-- Arrival order, what fits.
+function decide(cluster)
+  local plan, free = {}, cluster.free
+  for _, job in ipairs(cluster.waiting) do
+    local need = job.want * job.slots_per_worker
+    if need <= free then
+      free = free - need
+      plan[#plan + 1] = {job = job, workers = job.want, reason = "it fits"}
+    end
   end
   return plan
 end)";
@@ -331,6 +347,54 @@ TEST_F(ScriptRounds, ExplainInTheWordsOfTheScript) {
   const JobId job = submit("1..1");
   EXPECT_THAT(sentence(controller->reason(controller->state().job(job))),
               HasSubstr("waits for the moon"));
+}
+
+// ---- patience, which scripts know nothing of ----
+
+class ScriptStream : public ScriptRounds {
+ protected:
+  // The script decides, and small jobs come faster than they end.
+  void begin(const Parameters& parameters) {
+    ASSERT_EQ(load("mine", kWhatFits), "");
+    ASSERT_EQ(set("mine", parameters), "");
+    for (int i = 0; i < 8; ++i) submit("1..1");
+    wide = submit("6..6");
+  }
+  [[nodiscard]] bool waits() const { return !controller->state().job(wide).started_at; }
+  // On slots that are kept nobody starts but the job that they are kept for; elsewhere others do.
+  void check_kept() {
+    const State& state = controller->state();
+    const auto kept = reservation(state);
+    if (!kept || !waits()) return;
+    for (const QueueKey& key : state.active()) {
+      const Job& job = state.job(key.job);
+      if (job.current->formed_at < kept->since) continue;
+      ++started_beside;
+      for (const Worker& worker : job.current->workers) {
+        const SlotId slot{worker.seat.node, worker.seat.slots[0]};
+        EXPECT_THAT(kept->slots, Not(Contains(slot))) << job.id.value;
+      }
+    }
+  }
+
+  JobId wide;
+  int started_beside = 0;
+};
+
+TEST_F(ScriptStream, KeepsSlotsForAJobThatTheScriptPassesOverForEver) {
+  begin({{"patience", "1s"}});
+  for (int i = 0; i < 60 && waits(); ++i) {
+    submit(i % 2 == 0 ? "2..2" : "1..1");
+    check_kept();
+  }
+  EXPECT_FALSE(waits());
+  EXPECT_GT(started_beside, 0);
+}
+
+TEST_F(ScriptStream, PassesAWideJobOverForEverWithoutPatience) {
+  begin({{"patience", "off"}});
+  for (int i = 0; i < 200; ++i) submit(i % 2 == 0 ? "2..2" : "1..1");
+  EXPECT_TRUE(waits());
 }
 
 // ---- 1,000 swaps while 200 short jobs run ----
