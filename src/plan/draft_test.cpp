@@ -283,6 +283,25 @@ TEST_F(DraftTest, GivesARefitTheJobsOwnSlots) {
   });
 }
 
+// Only so many are looked at: a job that could never start counts, and leaves nobody slots.
+TEST_F(DraftTest, AJobLeavesSlotsToOneOfTheFirstSixteenInLine) {
+  const JobId grows = world.run("1..2 elastic=restart", 1);
+  for (int i = 0; i < 15; ++i) world.submit("9 priority=90");
+  const JobId sixteenth = world.submit("8 priority=80");
+  const auto grown = [&](Draft& draft) {
+    draft.keep_line();
+    return draft.refit(grows, 2).has_value();
+  };
+  plan([&](const Snapshot&, Draft& draft) {
+    EXPECT_FALSE(grown(draft));
+    EXPECT_EQ(draft.leaves_slots().at(grows), sixteenth);
+  });
+  world.submit("9 priority=90");
+  plan([&](const Snapshot&, Draft& draft) {
+    EXPECT_TRUE(grown(draft)) << "the job that is short of slots is the seventeenth";
+  });
+}
+
 TEST_F(DraftTest, FreesNoSlotOfANodeThatIsDown) {
   const JobId a = world.run("8..8 elastic=restart", 8);
   world.node_down("cpu-1");
