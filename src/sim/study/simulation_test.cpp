@@ -232,12 +232,27 @@ std::shared_ptr<const Trace> stream() {
   return trace_of(rows);
 }
 
-double hours_waited(const PolicyChoice& choice, Know know) {
+// The same, and each of the small ones may have up to four slots.
+std::shared_ptr<const Trace> elastic_stream() {
+  auto trace = std::make_shared<Trace>(*stream());
+  JobSpec spec;
+  spec.workers = {1, 4, 1};
+  spec.elastic = Elastic::restart;
+  spec.name = "train";
+  const auto small = std::make_shared<const JobSpec>(spec);
+  for (TraceJob& job : trace->jobs) {
+    if (job.slots == 1) job.spec = small;
+  }
+  return trace;
+}
+
+double hours_waited(const PolicyChoice& choice, Know know,
+                    const std::shared_ptr<const Trace>& trace = stream()) {
   Setup setup;
   setup.nodes = *parse_cluster("1x8");
   setup.policy = choice;
   setup.know = know;
-  for (const JobOutcome& job : play(stream(), setup).jobs) {
+  for (const JobOutcome& job : play(trace, setup).jobs) {
     if (job.slots == 8) return to_seconds(*job.started - job.submitted) / 3600;
   }
   return 0;
@@ -261,6 +276,19 @@ TEST(Starvation, AWideJobStartsOnceItsPatienceIsOverAndThoseWhoRanThenAre) {
 TEST(Starvation, WithoutPatienceItWaitsForAsLongAsOthersCome) {
   for (const std::string name : {"elastic-fifo", "las"})
     EXPECT_GT(hours_waited({name, {{"patience", "off"}}, {}}, Know::none), 60) << name;
+  EXPECT_GT(hours_waited({"elastic-fifo", {{"patience", "off"}}, {}}, Know::none, elastic_stream()),
+            60);
+}
+
+TEST(Starvation, AWideJobStartsInAStreamOfElasticJobsToo) {
+  const PolicyRegistry registry;
+  for (const PolicyInfo& info : registry.all()) {
+    if (!info.elastic) continue;
+    for (const Know know : {Know::oracle, Know::none})
+      EXPECT_LE(hours_waited({std::string(info.name), {}, {}}, know, elastic_stream()),
+                0.5 + 1 + 0.05)
+          << info.name;
+  }
 }
 
 TEST(Simulation, WhoNeverSavedIsAskedForAsLongAsIsSaid) {
