@@ -291,6 +291,16 @@ TEST_F(OracleTest, SeesReportsInAnotherOrder) {
                                             "too late")));
 }
 
+// Where the server passes reports over, what it is told of again may come late, but not again.
+TEST_F(OracleTest, SeesAReportThatIsStoredTwice) {
+  oracle.passes_over();
+  write(1, 0.5);
+  for (int i = 0; i < 2; ++i) store(point(1));
+  compare();
+  EXPECT_THAT(faults, ElementsAre(HasSubstr("report 1 of worker 0 of generation 1 of job 1 is "
+                                            "there twice")));
+}
+
 TEST_F(OracleTest, IsContentWithPointsThatWereThinned) {
   for (std::uint64_t report = 1; report <= kThinnedPoints + 2; ++report) {
     write(report, 0.5);
