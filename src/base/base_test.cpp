@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 #include <set>
+#include <vector>
 
 #include "base/check.hpp"
 #include "base/digest.hpp"
@@ -99,6 +100,13 @@ RC_GTEST_PROP(Time, SurvivesSecondsToTheMicrosecond, ()) {
 TEST(Check, PassesQuietlyAndDiesWithThePlace) {
   check(true, "never seen");
   EXPECT_DEATH(check(1 > 2, "one is larger"), "check failed: one is larger .*base_test.cpp:");
+}
+
+// Not in tests alone: the program that is shipped is built with the same flags.
+TEST(StandardLibraryDeathTest, EndsTheProcessForAnIndexThatIsOutOfRange) {
+  const std::vector<int> three(3);
+  volatile std::size_t fourth = 3;
+  EXPECT_DEATH(static_cast<void>(three[fourth]), "size\\(\\)");
 }
 
 TEST(Result, CarriesAnErrorWithItsHint) {
