@@ -21,6 +21,7 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
+#include <map>
 
 #include "agent/linux/claim.hpp"
 #include "agent/linux/control.hpp"
@@ -28,6 +29,7 @@
 #include "agent/linux/gang_reach.hpp"
 #include "agent/linux/log_file.hpp"
 #include "agent/linux/marks.hpp"
+#include "agent/linux/nursery.hpp"
 #include "agent/linux/process.hpp"
 #include "agent/linux/shm.hpp"
 #include "agent/linux/stopped_watch.hpp"
@@ -1025,11 +1027,13 @@ TEST_F(HostTest, ADamagedClaimKeepsItsWorkerUntilThatEnds) {
     ASSERT_EQ(::pwrite(file.get(), "l", 1, static_cast<off_t>(marker)), 1);
   }
 
-  TestHost second(directory_.path());
+  HostOptions three_slots;
+  three_slots.cpu_slots = 3;
+  TestHost second(directory_.path(), std::move(three_slots));
   EXPECT_EQ(second->claims().size(), 2U);
   for (const Claim& claim : second->claims()) {
     EXPECT_FALSE(claim.gone);
-    EXPECT_FALSE(claim.slots.empty());
+    EXPECT_THAT(claim.slots, ElementsAre(0, 1, 2)) << "nobody knows which it has";
     EXPECT_FALSE(exists(claim_path(claim.key)));
     EXPECT_TRUE(exists(directory_ / ("agent/damaged/" + claim_name(claim.key))));
   }
@@ -1095,19 +1099,44 @@ struct PlainClaim {
   UniqueFd file;
   std::string marker;
 };
-PlainClaim make_plain_claim(const std::string& directory, const std::string& path,
-                            const ProcessKey& key) {
+WorkerOrder plain_order(const std::string& directory, const ProcessKey& key) {
   WorkerOrder order;
   order.key = key;
   order.boot_id = read_boot_id().value();
   order.command = {"true"};
   order.marker = Marks(directory).marker(key, ClaimFormat::plain);
-  const WorkerProcesses strangers{identify(::getppid()), identify(::getppid())};
+  return order;
+}
+UniqueFd write_plain_claim(const std::string& path, const WorkerOrder& order,
+                           const WorkerProcesses& processes) {
   std::string text(4096, '\0');
-  std::memcpy(&text[64], &strangers, sizeof strangers);
+  std::memcpy(&text[64], &processes, sizeof processes);
   UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   EXPECT_TRUE(write_all(file.get(), text + to_text(order, ClaimFormat::plain)));
-  return {std::move(file), order.marker};
+  return file;
+}
+PlainClaim make_plain_claim(const std::string& directory, const std::string& path,
+                            const ProcessKey& key) {
+  const WorkerOrder order = plain_order(directory, key);
+  const WorkerProcesses strangers{identify(::getppid()), identify(::getppid())};
+  return {write_plain_claim(path, order, strangers), order.marker};
+}
+
+// A worker whose supervisor knows no other claim.
+void raise_by_plain_claim(Nursery& nursery, const std::string& directory, const std::string& path,
+                          const ProcessKey& key, const std::string& script) {
+  WorkerOrder order = plain_order(directory, key);
+  order.command = {"/bin/sh", "-c", script};
+  order.environment = {order.marker, "PATH=/usr/bin:/bin"};
+  order.directory = directory;
+  order.uid = ::geteuid();
+  order.log = directory + "/log";
+  order.control = path.substr(1);
+  order.socket = directory + "/" + claim_name(key) + ".sock";
+  ASSERT_TRUE(replace_file(AT_FDCWD, order.log.c_str(), ""));
+  UniqueFd file = write_plain_claim(path, order, {});
+  ASSERT_EQ(::flock(file.get(), LOCK_EX), 0);
+  nursery.raise({std::move(file), listen_control(order.control), {}});
 }
 
 // Somebody with these in his environment.
@@ -1163,6 +1192,31 @@ TEST_F(HostTest, AClaimWithoutDigestsIsFollowedAndKillsNobody) {
   ::kill(left, SIGKILL);
   ::waitpid(left, nullptr, 0);
   EXPECT_EQ(host.gone(key(1)).cause, Cause::node_lost);
+}
+
+TEST_F(HostTest, AWorkerOfAClaimWithoutDigestsEndsAsItsSupervisorSaysAndIsKilledByIt) {
+  { TestHost host(directory_.path()); }
+  ASSERT_EQ(::mkfifo((directory_ / "go").c_str(), 0600), 0);
+  Nursery nursery({"/proc/self/exe", "supervise"}, 1'024);
+  ASSERT_TRUE(nursery.open());
+  const std::string waits = "read x < " + (directory_ / "go") + "; exit 4";
+  for (const auto& [job, script] :
+       std::map<std::uint32_t, std::string>{{1, waits}, {2, "exec sleep 1000"}})
+    raise_by_plain_claim(nursery, directory_.path(), claim_path(key(job)), key(job), script);
+
+  TestHost host(directory_.path());
+  ASSERT_EQ(host->claims().size(), 2U);
+  ASSERT_TRUE(host.until([&] { return processes(key(2)).main.pid != 0; }));
+  const pid_t sleeps = processes(key(2)).main.pid;
+  EXPECT_EQ(ClaimFile::open(claim_path(key(1))).format(), ClaimFormat::plain);
+  ASSERT_TRUE(write_existing(directory_ / "go", "\n"));
+  const WorkerGone ended = host.gone(key(1));
+  EXPECT_EQ(ended.cause, Cause::exited);
+  EXPECT_EQ(ended.exit_code, 4);
+  EXPECT_TRUE(runs(sleeps));
+  host->perform(Kill{key(2)});
+  EXPECT_EQ(host.gone(key(2)).cause, Cause::signalled);
+  EXPECT_FALSE(runs(sleeps));
 }
 
 TEST_F(HostTest, SweepsUpWhatAForgottenWorkerLeft) {
