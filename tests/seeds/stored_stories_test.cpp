@@ -232,7 +232,7 @@ TEST(StoredStories, AreTheSameInMemory) {
   const LogTap quiet;
   Lies none;
   none.tells = false;
-  for (const std::uint64_t seed : {2U, 3U, 4U, 5U, 6U, 8U})
+  for (const std::uint64_t seed : {3U, 4U, 5U, 6U, 8U, 9U})
     EXPECT_EQ(story(seed, stored(none)).digest, story(seed, fault_kit()).digest) << "seed " << seed;
 }
 
