@@ -10,10 +10,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstdlib>
 #include <thread>
 
 #include "agent/linux/files.hpp"
+#include "base/number.hpp"
 #include "files/own.hpp"
 #include "files/write_all.hpp"
 
@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::uint32_t kFirstPort = 20'000;
 constexpr std::uint32_t kPortsMin = 2'000;
+constexpr std::uint32_t kPortsEnd = 65'536;
 
 constexpr mode_t kPortsDirectory = 0700;
 
@@ -130,13 +131,16 @@ Result<std::vector<UniqueFd>> hold_for(const std::string& directory, std::uint32
 }  // namespace
 
 PortRange usable_ports(std::string_view ephemeral) {
-  const std::string text(ephemeral);
-  char* end = nullptr;
-  const auto low = static_cast<std::uint32_t>(std::strtoul(text.c_str(), &end, 10));
-  const auto high = static_cast<std::uint32_t>(std::strtoul(end, nullptr, 10));
-  if (low >= kFirstPort + kPortsMin) return {kFirstPort, std::min(low, 65'536U)};
-  if (low > 0 && high + kPortsMin < 65'536) return {std::max(high + 1, kFirstPort), 65'536};
-  return {kFirstPort, 65'536};
+  constexpr std::string_view kBlanks = " \t\n";
+  const std::size_t gap = std::min(ephemeral.find_first_of(kBlanks), ephemeral.size());
+  const std::size_t second = std::min(ephemeral.find_first_not_of(kBlanks, gap), ephemeral.size());
+  const std::size_t end = std::min(ephemeral.find_first_of(kBlanks, second), ephemeral.size());
+  const auto low = parse_number<std::uint16_t>(ephemeral.substr(0, gap));
+  const auto high = parse_number<std::uint16_t>(ephemeral.substr(second, end - second));
+  if (!low || !high || *low > *high) return {kFirstPort, kPortsEnd};
+  if (*low >= kFirstPort + kPortsMin) return {kFirstPort, *low};
+  if (*high + kPortsMin < kPortsEnd) return {std::max(*high + 1U, kFirstPort), kPortsEnd};
+  return {kFirstPort, kPortsEnd};
 }
 
 PortRange usable_ports() {

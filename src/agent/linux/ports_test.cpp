@@ -140,7 +140,10 @@ TEST(Ports, LieOutsideTheRangeOfTheKernel) {
   EXPECT_EQ(usable_ports("32768\t60999\n").end, 32768U);
   EXPECT_EQ(usable_ports("1024 40000\n").first, 40001U);
   EXPECT_EQ(usable_ports("1024 65535\n").first, 20000U);
-  EXPECT_EQ(usable_ports("").end, 65536U);
+  for (const char* no_range : {"", "3-223 ", "32768", "60999 32768", "32768\t99999\n"}) {
+    EXPECT_EQ(usable_ports(no_range).first, 20000U) << no_range;
+    EXPECT_EQ(usable_ports(no_range).end, 65536U) << no_range;
+  }
 }
 
 TEST_F(PortsTest, TooManyAreRefused) {
