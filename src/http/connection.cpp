@@ -113,20 +113,19 @@ Connection::Awaitable<bool> Connection::read_request() {
   co_return co_await read_body();
 }
 
-// The whole header is parsed at once, so that it is seen as it was sent.
 Connection::Awaitable<bool> Connection::read_header() {
+  std::string header;  // as it was sent, in however many pieces
   for (;;) {
     error_code error;
     const auto bytes = buffer_.cdata();
     const auto count = buffer_.size() > 0 ? parser_->put(bytes, error) : 0;
+    header.append(static_cast<const char*>(bytes.data()), count);
+    buffer_.consume(count);
     if (parser_->is_header_done()) {
-      const auto plain =
-          check_header({static_cast<const char*>(bytes.data()), count}, parser_->get());
-      buffer_.consume(count);
+      const auto plain = check_header(header, parser_->get());
       if (!plain) co_return co_await reject(plain.error());
       co_return true;
     }
-    buffer_.consume(count);
     if (error && error != http::error::need_more) co_return co_await reject(error);
     const auto more = co_await socket_->read_some(buffer_.prepare(kSmallReadBytes), error);
     if (error) co_return false;
