@@ -5,8 +5,8 @@
 // - If it fits on what is free, it starts; under an elastic policy also where it fits once others
 //   shrink to their smallest sizes.
 // - Else slots are kept for it until it starts: those where it will fit first, by what is known of
-//   lengths (reservation.hpp). No other job starts or grows there, except one that is likely to be
-//   gone before the last of these slots is free. All other slots remain the policy's.
+//   lengths (reservation.hpp). No other job starts there, except one that is likely to be gone
+//   before the last of these slots is free, and none grows. All other slots remain the policy's.
 //   After as long as the job's patience a reservation that has not come true gives way to a better
 //   one, if there is one; each reservation stays for twice as long as the one before.
 // - A job that was served is not stopped again before it has run for as long as its patience was.
