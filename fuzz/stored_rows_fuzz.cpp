@@ -62,6 +62,7 @@ class Tables {
                        Bytes{groups}, shared_shm, shipped, Bytes{witnesses});
     auto read = read_or_damaged([&] { return launches_.find(kRead); });
     if (!read) return;
+    check(read->setup == setup && read->directory == directory, "a launch is what stands there");
     if (read->shipped.ship.empty()) read->shipped = {};  // sizes of nothing
     launches_.put(kWritten, *read);
     check(launches_.find(kWritten) == read, "a launch comes back equal");
@@ -89,6 +90,10 @@ class Tables {
     insert_point_.run(kRead.value, generation, rank, report, at, step, samples, row.text());
     const auto read = read_or_damaged([&] { return std::optional(only_point(kRead)); });
     if (!read) return;
+    check(read->report == static_cast<std::uint64_t>(report) && to_us(read->at) == at &&
+              read->step == static_cast<std::uint64_t>(step) &&
+              read->samples == static_cast<std::uint64_t>(samples),
+          "a point is what stands there");
     MetricPoint written = *read;
     written.job = kWritten;
     points_.put(written);

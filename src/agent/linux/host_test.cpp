@@ -1201,11 +1201,13 @@ TEST_F(HostTest, AWorkerOfAClaimWithoutDigestsEndsAsItsSupervisorSaysAndIsKilled
   ASSERT_TRUE(nursery.open());
   const std::string waits = "read x < " + (directory_ / "go") + "; exit 4";
   for (const auto& [job, script] :
-       std::map<std::uint32_t, std::string>{{1, waits}, {2, "exec sleep 1000"}})
+       std::map<std::uint32_t, std::string>{{1, waits}, {2, "exec sleep 1000"}, {3, "exit 5"}})
     raise_by_plain_claim(nursery, directory_.path(), claim_path(key(job)), key(job), script);
+  ASSERT_TRUE(eventually([&] { return ClaimFile::open(claim_path(key(3))).lock(); }));
 
   TestHost host(directory_.path());
-  ASSERT_EQ(host->claims().size(), 2U);
+  ASSERT_EQ(host->claims().size(), 3U);
+  EXPECT_EQ(host.gone(key(3)).exit_code, 5) << "it ended while nobody was there";
   ASSERT_TRUE(host.until([&] { return processes(key(2)).main.pid != 0; }));
   const pid_t sleeps = processes(key(2)).main.pid;
   EXPECT_EQ(ClaimFile::open(claim_path(key(1))).format(), ClaimFormat::plain);
