@@ -2,9 +2,7 @@
 take what they can get."""
 
 import json
-import os
 import re
-import signal
 import socket
 import sys
 import unittest
@@ -69,27 +67,6 @@ class IdentityTest(SharedBox):
 class MachineTest(SharedBox):
     """What everybody may take of a machine."""
 
-    def occupy(self, act):
-        """A process of the other user's that holds what `act` returns until the test is over."""
-        reading, writing = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os.close(reading)
-            try:
-                os.setgroups([])
-                os.setresgid(OTHER, OTHER, OTHER)
-                os.setresuid(OTHER, OTHER, OTHER)
-                held = act()
-                os.write(writing, str(len(held)).encode())
-                signal.pause()
-            finally:
-                os._exit(1)
-        os.close(writing)
-        self.addCleanup(os.waitpid, child, 0)
-        self.addCleanup(os.kill, child, signal.SIGKILL)
-        with os.fdopen(reading, "rb", buffering=0) as pipe:
-            return int(pipe.read(16) or b"0")
-
     def status_port(self):
         return int((self.box.directory / "agent/status_port").read_text())
 
@@ -116,7 +93,7 @@ class MachineTest(SharedBox):
         limits = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(8192, limits[1]), limits[1]))
         self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, limits)
-        self.assertGreater(self.occupy(take), 1500)
+        self.assertGreater(self.occupy(OTHER, take), 1500)
         job = self.submit(OWNER, {"workers": 2}, ["true"])
         self.until(lambda: self.get(0, f"/v1/jobs/{job}")["ended_at"], "it doesn't end")
         told = self.get(OWNER, f"/v1/jobs/{job}")
@@ -168,7 +145,7 @@ class MachineTest(SharedBox):
     def test_idle_connections_stop_no_post(self):
         job, token = self.run_one(OWNER)
         port = self.status_port()
-        self.assertEqual(self.occupy(lambda: [socket.create_connection(("127.0.0.1", port)) for _ in range(200)]), 200)
+        self.assertEqual(self.occupy(OTHER, lambda: [socket.create_connection(("127.0.0.1", port)) for _ in range(200)]), 200)
         for _ in range(5):
             self.assertEqual(self.post_status(job, token.read_text()), 200)
 

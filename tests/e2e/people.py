@@ -114,9 +114,8 @@ class SharedBox(unittest.TestCase):
         self.assertEqual(status, 201, text)
         return json.loads(text)["id"]
 
-    def hold(self, uid, count, send):
-        """A process of that user's with so many connections, on each of which was sent what the server takes of it.
-        It leaves when the test is over."""
+    def occupy(self, uid, act):
+        """A process of that user's that holds what `act` returns until the test is over; how many those are."""
         reading, writing = os.pipe()
         child = os.fork()
         if child == 0:
@@ -125,23 +124,32 @@ class SharedBox(unittest.TestCase):
                 os.setgroups([])
                 os.setresgid(uid, uid, uid)
                 os.setresuid(uid, uid, uid)
-                clients = [socket.socket(socket.AF_UNIX) for _ in range(count)]
-                for client in clients:
-                    client.settimeout(20)
-                    client.connect(str(self.socket))
-                    try:
-                        client.sendall(send)
-                    except OSError:
-                        pass  # turned away
-                os.write(writing, b"done")
+                held = act()
+                os.write(writing, str(len(held)).encode())
                 signal.pause()
             finally:
                 os._exit(1)
         os.close(writing)
         self.addCleanup(os.waitpid, child, 0)
         self.addCleanup(os.kill, child, signal.SIGKILL)
-        with os.fdopen(reading) as pipe:
-            self.assertEqual(pipe.read(4), "done")
+        with os.fdopen(reading, "rb", buffering=0) as pipe:
+            return int(pipe.read(16) or b"0")
+
+    def hold(self, uid, count, send):
+        """So many connections of that user's, on each of which was sent what the server takes of it."""
+
+        def connect():
+            clients = [socket.socket(socket.AF_UNIX) for _ in range(count)]
+            for client in clients:
+                client.settimeout(20)
+                client.connect(str(self.socket))
+                try:
+                    client.sendall(send)
+                except OSError:
+                    pass  # turned away
+            return clients
+
+        self.assertEqual(self.occupy(uid, connect), count)
 
     def until(self, happened, what):
         deadline = time.monotonic() + 60
