@@ -26,10 +26,10 @@ std::optional<std::uint32_t> uid_of(const std::optional<Login>& account) {
   return account->uid;
 }
 
-std::optional<TimeLeft> time_left(const Job& job, Time now) {
+std::optional<TimeLeft> time_left(const State& state, const Job& job, Time now) {
   if (is_over(job.state)) return std::nullopt;
   const auto workers = job.planned_workers();
-  const auto left = remaining(job, now, workers > 0 ? workers : job.range.want);
+  const auto left = remaining(state.nodes(), job, now, workers > 0 ? workers : job.range.want);
   if (!left) return std::nullopt;
   return TimeLeft{left->likely, left->low, left->high, to_string(length_source(job))};
 }
@@ -260,7 +260,7 @@ JsonWriter ApiContext::json() const {
 void ApiContext::write_job(JsonWriter& json, const Job& job, const Principal& by) {
   const auto seen_by = viewer(by, job);
   JobView view{job, state(), controller.now(), controller.reason(job, seen_by), {}, {}, seen_by};
-  view.left = time_left(job, view.now);
+  view.left = time_left(state(), job, view.now);
   if (seen_by == Viewer::owner) {
     const auto& line = commands.of(job.id, controller.store());
     view.command = line.command;

@@ -49,6 +49,15 @@ std::optional<double> run_when_told(const Job& job) {
   return run_of(job, job.told_at);
 }
 
+// Seconds left at the wanted size when it told last how far it is, by its rate. Nothing where its running says it
+// as well. REQUIRES: its length is known from progress.
+std::optional<double> left_by_rate(const Job& job) {
+  if (!measured_on_several(job) || job.told_at.empty()) return std::nullopt;
+  const auto work = job.progress->work();
+  if (!work) return std::nullopt;
+  return *work * (1 / *believed_ratio(job) - 1) / *Scaling(job).rate(job.range.want);
+}
+
 // How far off a length from this source may be, as parts of what is left.
 struct Margin {
   double low, high;
@@ -81,6 +90,10 @@ std::string_view to_string(LengthSource source) {
   return "progress";
 }
 
+double pace_now(const std::vector<Node>& nodes, const Job& job) {
+  return job.current ? pace(nodes, job, job.current->size()) : 1;
+}
+
 double length_run(const Job& job, Time now) {
   const double before = run_of(job, job.ran_at);
   return now > job.changed_at ? before + to_seconds(now - job.changed_at) * relative_speed(job)
@@ -98,12 +111,16 @@ LengthSource length_source(const Job& job) {
   return job.usual_length ? LengthSource::name : LengthSource::unknown;
 }
 
-double length_left(const Job& job, Time now) {
+double length_left(const Job& job, Time now, double pace) {
   const double run = length_run(job, now);
   switch (length_source(job)) {
-    case LengthSource::progress:
-      return std::max(0.0, run_when_told(job).value_or(run) / *believed_ratio(job) - run) *
-             at_wanted(job);
+    case LengthSource::progress: {
+      const double told = run_when_told(job).value_or(run);
+      const auto by_rate = left_by_rate(job);
+      const double since = (run - told) * at_wanted(job);
+      if (by_rate) return std::max(0.0, *by_rate - (since > 0 ? since * pace : since));
+      return std::max(0.0, told / *believed_ratio(job) - run) * at_wanted(job);
+    }
     case LengthSource::declared:
       return std::max(0.0, to_seconds(*job.spec->expected_duration) - run) * at_wanted(job);
     case LengthSource::name:
@@ -114,12 +131,12 @@ double length_left(const Job& job, Time now) {
   return kInfinity;
 }
 
-LengthLeft length_left_within(const Job& job, Time now, double usual) {
+LengthLeft length_left_within(const Job& job, Time now, double usual, double pace) {
   const LengthSource source = length_source(job);
   const double run = length_run(job, now) * at_wanted(job);
   if (source == LengthSource::unknown)
     return {usual, usual / kUnknownFactor, std::max(usual, run) * kUnknownFactor};
-  const double left = length_left(job, now);
+  const double left = length_left(job, now, pace);
   const double doubtful = source == LengthSource::progress ? left : run + left;
   const auto [low, high] = margin_of(source);
   return {left, std::max(0.0, left - low * doubtful), left + high * doubtful};
@@ -138,20 +155,21 @@ double length_slope(const Job& job) {
   }
 }
 
-std::optional<Prediction> remaining(const Job& job, Time now, std::int32_t workers) {
-  const double left = length_left(job, now);
+std::optional<Prediction> remaining(const std::vector<Node>& nodes, const Job& job, Time now,
+                                    std::int32_t workers) {
+  const double left = length_left(job, now, pace_now(nodes, job));
   if (std::isinf(left) || workers <= 0) return std::nullopt;
   const Scaling scaling(job);
-  const double seconds = left / scaling.speed(workers);
+  const double seconds = left / (scaling.speed(workers) * pace(nodes, job, workers));
   const auto [low, high] = margin_of(length_source(job));
   const double doubt = scaling.uncertainty(workers);
   return Prediction{from_seconds(seconds), from_seconds(seconds * std::max(0.0, 1 - low - doubt)),
                     from_seconds(seconds * (1 + high + doubt))};
 }
 
-std::optional<Duration> remaining(const Job& job, Time now) {
+std::optional<Duration> remaining(const std::vector<Node>& nodes, const Job& job, Time now) {
   const auto workers = job.planned_workers();
-  const auto found = remaining(job, now, workers > 0 ? workers : job.range.want);
+  const auto found = remaining(nodes, job, now, workers > 0 ? workers : job.range.want);
   if (!found) return std::nullopt;
   return found->likely;
 }

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
+
+#include "model/state.hpp"
 
 namespace paceline {
 namespace {
@@ -25,7 +28,7 @@ struct WeighedMean {
 };
 
 // The device of which most was reported first.
-std::vector<std::string_view> devices_of(const std::vector<SpeedPoint>& points) {
+std::vector<std::string_view> measured_devices(const std::vector<SpeedPoint>& points) {
   std::vector<std::pair<double, std::string_view>> found;
   for (const SpeedPoint& point : points) {
     const auto known = std::find_if(found.begin(), found.end(),
@@ -49,13 +52,41 @@ double speed_in(const Points<std::int32_t>& speeds, std::int32_t workers) {
   return value_at(speeds, workers);
 }
 
-Scaling::Scaling(const Job& job, std::string_view device) : want_(job.range.want) {
+std::string devices_of(const std::vector<Node>& nodes, const Gang& gang) {
+  std::set<std::string_view> models;
+  for (const Worker& worker : gang.workers) {
+    const Node& node = nodes.at(worker.seat.node.value);
+    for (const auto slot : worker.seat.slots) models.insert(node.slot_spec(slot).model);
+  }
+  std::string devices;
+  for (const auto model : models) devices.append(devices.empty() ? "" : "+").append(model);
+  return devices;
+}
+
+bool measured_on_several(const Job& job) {
+  return std::ranges::any_of(
+      job.speeds, [&](const SpeedPoint& point) { return point.device != job.speeds[0].device; });
+}
+
+double pace(const std::vector<Node>& nodes, const Job& job, std::int32_t workers) {
+  if (!job.current || !measured_on_several(job)) return 1;
+  const std::string here = devices_of(nodes, *job.current);
+  const Scaling scaling(job);
+  WeighedMean of_size, of_all;
+  for (const SpeedPoint& point : job.speeds) {
+    if (point.device != here) continue;
+    const double ratio = point.rate / *scaling.rate(point.workers);
+    of_all.add(ratio, weight_of(point));
+    if (point.workers == workers) of_size.add(ratio, weight_of(point));
+  }
+  if (of_all.weight == 0) return 1;
+  return of_size.weight > 0 ? of_size.value : of_all.value;
+}
+
+Scaling::Scaling(const Job& job) : want_(job.range.want) {
   if (!job.spec->expected_speeds.empty()) expects_ = job.spec;
   if (job.speeds.empty()) return;
-  if (!device.empty())
-    add(job, device);
-  else
-    for (const std::string_view each : devices_of(job.speeds)) add(job, each);
+  for (const std::string_view device : measured_devices(job.speeds)) add(job, device);
   at_want_ = estimate(want_);
 }
 

@@ -13,7 +13,8 @@
 // Rates of several device models are brought to the main one, of which most was reported, by how fast
 // the devices are for this job: at sizes that were measured on both, else by what the curve so far says
 // of a device's own sizes. So a job that grew onto slower devices is not taken to scale badly. A device
-// that was measured at a single size, and alone there, tells nothing of the curve and is left out.
+// that was measured at a single size, and alone there, tells nothing of the curve and is left out. On such
+// a model itself its own rates count: pace().
 //
 // Source: the shape is Amdahl's; Optimus (EuroSys'18) and Voda (2023) fit the same quantity.
 #pragma once
@@ -21,6 +22,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,17 +30,28 @@
 
 namespace paceline {
 
+struct Node;
+
 inline constexpr double kSerialPart = 0.05;  // of the work, beyond the wanted size
 
 // What a table of speeds says of a size: in between and to no worker linear, beyond the last flat.
 // REQUIRES: the table has a size; sizes rise from 1.
 double speed_in(const Points<std::int32_t>& speeds, std::int32_t workers);
 
+// The models of a gang's slots, as SpeedPoint::device has them: several are a model of their own.
+std::string devices_of(const std::vector<Node>& nodes, const Gang& gang);
+
+// Was the job measured on more than one model? Only then does it matter on which one it is.
+bool measured_on_several(const Job& job);
+
+// How fast the devices of its gang are for the job with so many workers, where 1 is its main model: by what was
+// measured there, at that size or else at others. 1 without a gang, and on a model where nothing was measured.
+double pace(const std::vector<Node>& nodes, const Job& job, std::int32_t workers);
+
 class Scaling {
  public:
-  // Over every kind of place the job was measured on, as on the main device model, or over one
-  // device model alone. The models of a gang on several are one of their own (SpeedPoint::device).
-  explicit Scaling(const Job& job, std::string_view device = {});
+  // Over every kind of place the job was measured on, as on the main device model.
+  explicit Scaling(const Job& job);
 
   // 1 at the wanted size, 0 without workers.
   [[nodiscard]] double speed(std::int32_t workers) const;

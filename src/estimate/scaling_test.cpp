@@ -5,6 +5,8 @@
 
 #include <memory>
 
+#include "model/state.hpp"
+
 namespace paceline {
 namespace {
 
@@ -76,11 +78,9 @@ TEST(Scaling, NeverPredictsNegativeSeconds) {
   EXPECT_GT(scaling.rate(100).value(), 30);
 }
 
-TEST(Scaling, TellsDeviceModelsApart) {
+TEST(Scaling, IsAsOnTheDeviceOfWhichMostWasReported) {
   Job job = sized(1, 8, 2);
   job.speeds = {{2, 1, "a100", 50, 0, 9}, {2, 1, "h100", 100, 0, 9}};
-  EXPECT_DOUBLE_EQ(Scaling(job, "h100").rate(2).value(), 100);
-  EXPECT_DOUBLE_EQ(Scaling(job, "a100").rate(2).value(), 50);
   EXPECT_DOUBLE_EQ(Scaling(job).rate(2).value(), 50) << "equally much was reported of both";
   job.speeds[1].reports = 10;
   EXPECT_DOUBLE_EQ(Scaling(job).rate(2).value(), 100);
@@ -141,6 +141,37 @@ RC_GTEST_PROP(Scaling, GrowsWithTheWorkers, ()) {
   }
   const Scaling scaling(job);
   for (std::int32_t n = 9; n < 64; ++n) RC_ASSERT(scaling.speed(n) >= scaling.speed(n - 1));
+}
+
+// Of a job that stands on two slots of that model.
+double pace_on(std::string_view model, Job job, std::int32_t workers) {
+  std::vector<Node> nodes(1);
+  nodes[0].spec.slots.assign(2, {SlotKind::gpu, std::string(model), {}, 0, true, {}});
+  job.current.emplace();
+  for (const std::uint32_t slot : {0U, 1U}) {
+    job.current->workers.emplace_back();
+    job.current->workers.back().seat.slots = {slot};
+  }
+  return pace(nodes, job, workers);
+}
+
+TEST(Pace, IsWhatWasMeasuredOnTheDevicesThatItHas) {
+  Job job = sized(1, 8, 2);
+  job.speeds = {{2, 1, "h100", 100, 0, 9}, {2, 1, "v100", 40, 0, 3}, {4, 1, "h100", 200, 0, 9}};
+  EXPECT_DOUBLE_EQ(pace(std::vector<Node>(1), job, 2), 1) << "it has none";
+  EXPECT_NEAR(pace_on("h100", job, 2), 1, 0.1);
+  EXPECT_NEAR(pace_on("v100", job, 2) / pace_on("h100", job, 2), 0.4, 1e-9);
+  EXPECT_DOUBLE_EQ(pace_on("v100", job, 4), pace_on("v100", job, 2)) << "nothing else is known";
+  EXPECT_DOUBLE_EQ(pace_on("a100", job, 2), 1) << "never measured";
+  job.speeds.erase(job.speeds.begin() + 1);
+  EXPECT_DOUBLE_EQ(pace_on("h100", job, 2), 1) << "of one model alone";
+}
+
+TEST(Pace, OfASizeThatWasMeasuredThereAloneIsFound) {
+  Job job = sized(1, 8, 2);
+  job.speeds = {{2, 1, "h100", 100, 0, 9}, {4, 1, "v100", 50, 0, 3}};
+  const double on_h100 = Scaling(job).rate(4).value();
+  EXPECT_DOUBLE_EQ(pace_on("v100", job, 4) * on_h100, 50);
 }
 
 }  // namespace

@@ -16,17 +16,17 @@ namespace {
 constexpr int kRoundsPerMoment = 50;  // a policy that changes its mind for ever is cut off
 constexpr double kSpeedMin = 1e-6;
 
-double seconds_left(const Job& job, Time now, Lengths lengths, double usual) {
-  const LengthLeft left = length_left_within(job, now, usual);
+double seconds_left(const Job& job, Time now, Lengths lengths, double usual, double pace = 1) {
+  const LengthLeft left = length_left_within(job, now, usual, pace);
   if (lengths == Lengths::likely) return left.likely;
   return lengths == Lengths::low ? left.low : left.high;
 }
 
 // A length that is known today, from whatever source, is declared: it no longer depends on reports
 // that a forecast doesn't make.
-void declare_length(Job& job, Time now, Lengths lengths) {
+void declare_length(Job& job, Time now, Lengths lengths, double pace) {
   if (length_source(job) == LengthSource::unknown) return;
-  const double left = seconds_left(job, now, lengths, 0);
+  const double left = seconds_left(job, now, lengths, 0, pace);
   JobSpec spec = *job.spec;
   spec.expected_duration = length_to_declare(job, now, left);
   job.spec = std::make_shared<const JobSpec>(std::move(spec));
@@ -40,7 +40,7 @@ StateParts declare_lengths(StateParts parts, Time now, Lengths lengths) {
     if (is_over(job.state))
       over.push_back(job.id);
     else
-      declare_length(parts.jobs.at(job.id), now, lengths);
+      declare_length(parts.jobs.at(job.id), now, lengths, pace_now(parts.nodes, job));
   }
   for (const JobId job : over) parts.jobs.take_out(job);
   return parts;
@@ -57,6 +57,12 @@ double median(std::vector<double> values) {
 Duration start_pause(const Job& job) {
   if (!job.started_at) return Duration::zero();
   return from_seconds(restart_pause(job));
+}
+
+// REQUIRES: it has a gang.
+double speed_now(const State& state, const Job& job) {
+  const std::int32_t workers = job.current->size();
+  return Scaling(job).speed(workers) * pace(state.nodes(), job, workers);
 }
 
 Time end_of(double left, double speed, Time since) { return since + from_seconds(left / speed); }
@@ -234,7 +240,7 @@ void Forecast::follow(const Job& job) {
   advance(work);
   if (runs == (work.speed > 0)) return;
   if (!runs && job.state != JobState::paused && !is_to_stand(job)) work.left = work.kept;
-  work.speed = runs ? std::max(kSpeedMin, Scaling(job).speed(job.current->size())) : 0;
+  work.speed = runs ? std::max(kSpeedMin, speed_now(state_, job)) : 0;
   work.kept = work.left;
   work.saved_at = now_;
 }

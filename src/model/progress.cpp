@@ -12,6 +12,12 @@ void take(std::optional<T>& into, const std::optional<T>& from) {
 
 }  // namespace
 
+std::optional<double> Progress::work() const {
+  if (samples) return static_cast<double>(*samples);
+  if (step) return static_cast<double>(*step);
+  return epoch;
+}
+
 std::optional<double> Progress::ratio(std::optional<std::uint64_t> expected_samples) const {
   const auto part = [](double done, double total) { return std::clamp(done / total, 0.0, 1.0); };
   if (samples && expected_samples && *expected_samples > 0) {

@@ -29,6 +29,8 @@ struct Progress {
   Time reported_at;
   std::optional<ResumeAudit> resume = {};  // of the last one
 
+  // Done so far in the unit that the script reports: samples, else steps, else epochs.
+  [[nodiscard]] std::optional<double> work() const;
   // Done part in 0..1, from samples, steps or epochs, whichever is known with its total;
   // `expected_samples` may be nullopt.
   [[nodiscard]] std::optional<double> ratio(std::optional<std::uint64_t> expected_samples) const;

@@ -94,7 +94,8 @@ std::vector<std::string> PilotKeeper::why(const Job& job) const {
         "It needs about {} more, and Slurm's nodes take jobs that are over within {}: "
         "'paceline slurm connect --time' asks for longer ones. A job that saves goes on "
         "from node to node, however long it is.",
-        in_words(*remaining(job, clock_.now())), in_words(lasts(*settings_))));
+        in_words(*remaining(controller_.state().nodes(), job, clock_.now())),
+        in_words(lasts(*settings_))));
     return lines;
   }
   std::vector<const KnownPilot*> waiting;
@@ -236,7 +237,7 @@ bool PilotKeeper::may_ever_start(const Job& job) const {
 // As far as its length is known.
 bool PilotKeeper::outlasts_nodes(const Job& job) const {
   if (job.checkpoint) return false;
-  const auto left = remaining(job, clock_.now());
+  const auto left = remaining(controller_.state().nodes(), job, clock_.now());
   return left && *left > lasts(*settings_);
 }
 

@@ -108,7 +108,8 @@ Constraints::Constraints(const Standing& standing, const Job& job, Time now, Giv
   keep_off_the_aloof();
   tied_ = ties(job);
   const bool is_drain_announced = !standing_.state().drains_announced().empty();
-  if (const auto left = is_drain_announced ? remaining(job, now) : std::nullopt)
+  if (const auto left =
+          is_drain_announced ? remaining(standing_.state().nodes(), job, now) : std::nullopt)
     likely_end_ = now + *left;
   only_its_users_ = labels_.empty() && terms_.empty() && spec.devices.empty() && !spec.exclusive &&
                     spec.cpus <= 0 && spec.memory_bytes == 0 && !together_ && !apart_ &&

@@ -4,13 +4,13 @@
 #include <bit>
 #include <cmath>
 #include <set>
-#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "estimate/learning.hpp"
 #include "estimate/remaining.hpp"
+#include "estimate/scaling.hpp"
 #include "model/kind.hpp"
 #include "plan/fold.hpp"
 
@@ -19,28 +19,10 @@ namespace {
 
 constexpr double kShortestSpan = 0.05;  // seconds between reports that make a rate
 
-// Work done so far in the unit the script reports: samples, else steps, else epochs.
-std::optional<double> work_of(const Progress& progress) {
-  if (progress.samples) return static_cast<double>(*progress.samples);
-  if (progress.step) return static_cast<double>(*progress.step);
-  return progress.epoch;
-}
-
 std::int32_t nodes_of(const Gang& gang) {
   std::set<NodeId> nodes;
   for (const Worker& worker : gang.workers) nodes.insert(worker.seat.node);
   return static_cast<std::int32_t>(nodes.size());
-}
-
-std::string devices_of(const State& state, const Gang& gang) {
-  std::set<std::string_view> models;
-  for (const Worker& worker : gang.workers) {
-    const Node& node = *state.find_node(worker.seat.node);
-    for (const auto slot : worker.seat.slots) models.insert(node.slot_spec(slot).model);
-  }
-  std::string devices;
-  for (const auto model : models) devices.append(devices.empty() ? "" : "+").append(model);
-  return devices;
 }
 
 // Many at once, so that a name costs little however many there are.
@@ -73,7 +55,7 @@ void Fold::count_running(Job& job, Duration passed) {
 
 // The rate between two reports of one generation counts for its size and place.
 void Fold::measure_speed(Job& job, Generation generation) {
-  const auto work = work_of(*job.progress);
+  const auto work = job.progress->work();
   if (!work || !std::isfinite(*work)) return;
   const SpeedMark mark{generation, job.progress->reported_at, *work};
   const auto before = std::exchange(job.speed_mark, mark);
@@ -84,7 +66,7 @@ void Fold::measure_speed(Job& job, Generation generation) {
     return;
   }
   const Gang& gang = *job.current;
-  const SpeedPoint here{gang.size(), nodes_of(gang), devices_of(state_, gang), 0, 0, 0};
+  const SpeedPoint here{gang.size(), nodes_of(gang), devices_of(state_.nodes(), gang), 0, 0, 0};
   const auto key = [](const SpeedPoint& p) { return std::tie(p.workers, p.nodes, p.device); };
   auto& points = job.speeds;
   auto at = std::lower_bound(points.begin(), points.end(), here,

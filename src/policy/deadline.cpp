@@ -117,7 +117,8 @@ void add_if_due(const Snapshot& snapshot, const Contender& contender,
                 std::optional<std::size_t> running, std::vector<Due>& due) {
   const auto deadline = snapshot.state.deadline(*contender.job);
   if (!deadline || *deadline <= snapshot.now) return;
-  const double left = length_left(*contender.job, snapshot.now);
+  const double left =
+      length_left(*contender.job, snapshot.now, pace_now(snapshot.state.nodes(), *contender.job));
   if (std::isinf(left)) return;
   due.push_back({contender, running, to_seconds(*deadline - snapshot.now), left});
 }
@@ -156,7 +157,8 @@ void grant_shares(const Snapshot& snapshot, Shares& shares) {
     const Ask ask = ask_of(contender);
     const auto one = contender.slots_per_worker;
     const auto share = calendar.smallest(ask, job.work, job.in, [&](std::int64_t slots) {
-      return scaling.speed(static_cast<std::int32_t>(slots / one));
+      const auto workers = static_cast<std::int32_t>(slots / one);
+      return scaling.speed(workers) * pace(snapshot.state.nodes(), *contender.job, workers);
     });
     if (!share) continue;
     const std::int64_t now = calendar.now(*share, ask);

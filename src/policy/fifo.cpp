@@ -36,12 +36,12 @@ HeadReservation reserve_for_head(const Snapshot& snapshot, const Draft& draft,
   std::vector<std::pair<Time, std::int64_t>> ends;
   for (const Job* job : started) {
     const std::int32_t workers = draft.workers(job->id);
-    if (const auto left = remaining(*job, snapshot.now, workers))
+    if (const auto left = remaining(snapshot.state.nodes(), *job, snapshot.now, workers))
       ends.emplace_back(snapshot.now + left->likely, job->slots(workers));
   }
   for (const auto& key : snapshot.state.active()) {
     const Job& job = snapshot.state.job(key.job);
-    const auto left = remaining(job, snapshot.now);
+    const auto left = remaining(snapshot.state.nodes(), job, snapshot.now);
     if (left && job.leased > 0) ends.emplace_back(snapshot.now + *left, job.leased);
   }
   std::sort(ends.begin(), ends.end());
@@ -64,7 +64,7 @@ void start_behind(const Snapshot& snapshot, Draft& draft, const std::vector<cons
     const Job& job = snapshot.state.job(key->job);
     if (draft.changed(job.id) || !startable(job, snapshot, draft)) continue;
     const std::int64_t slots = job.slots(wanted(snapshot.state, job));
-    const auto left = remaining(job, snapshot.now);
+    const auto left = remaining(snapshot.state.nodes(), job, snapshot.now);
     const bool in_time = left && at != Time::max() && snapshot.now + *left <= at;
     if (slots > free() || !(in_time || slots <= spare)) continue;
     if (start_wanted(snapshot, draft, job) && !in_time) spare -= slots;

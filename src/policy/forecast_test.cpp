@@ -165,6 +165,29 @@ TEST_F(ForecastTest, CountsWhatRanAtAnotherSizeByTheSpeedsThatTheJobExpects) {
   EXPECT_DOUBLE_EQ(forecast("fifo").means.completion, 10'000);
 }
 
+TEST_F(ForecastTest, AJobTakesAsLongAsOnTheDevicesThatItHas) {
+  world.emplace("1x1 a100; 1x1 v100", "fifo");
+  const JobId job = world->run("1 samples=10000", 1);
+  Progress report;
+  const auto train = [&](std::uint64_t samples) {
+    world->advance(span("10s"));
+    report.samples = report.samples.value_or(0) + samples;
+    report.reported_at = world->now();
+    world->report(job, report);
+  };
+  for (int i = 0; i < 4; ++i) train(1000);
+  world->checkpoint(job);
+  const std::string first =
+      world->state().find_node(world->job(job).current->workers[0].seat.node)->spec.name;
+  world->node_lost(first);
+  world->start(job, 1);
+  world->started(job);
+  for (int i = 0; i < 3; ++i) train(100);
+  world->advance(span("20s"));
+  // 5,700 samples were left 20 s ago, of which it does 10 a second here.
+  EXPECT_NEAR(forecast("fifo").means.makespan, 550, 1e-3);
+}
+
 TEST_F(ForecastTest, EndsWhereNothingCanHappenAnyMore) {
   world->submit("1 expect=10s");
   world->node_down("cpu-0");

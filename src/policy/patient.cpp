@@ -226,7 +226,7 @@ class Pass {
   }
 
   [[nodiscard]] bool leaves_by(const Job& job, std::int32_t workers, Time at) const {
-    const auto left = remaining(job, snapshot_.now, workers);
+    const auto left = remaining(state_.nodes(), job, snapshot_.now, workers);
     return left && snapshot_.now + left->likely <= at;
   }
 

@@ -59,7 +59,7 @@ std::vector<JobId> leaving_in_order(const Draft& draft) {
   leaving.reserve(state.active().size());
   for (const QueueKey& key : state.active()) {
     const Job& job = state.job(key.job);
-    const auto end = likely_end(job, now);
+    const auto end = likely_end(state.nodes(), job, now);
     leaving.push_back({!end, end ? *end : began(job, now), job.id});
   }
   std::sort(leaving.begin(), leaving.end());
@@ -109,8 +109,8 @@ std::optional<Reservation> Reservation::parse(std::string_view text) {
   return read;
 }
 
-std::optional<Time> likely_end(const Job& job, Time now) {
-  std::optional<Duration> left = remaining(job, now);
+std::optional<Time> likely_end(const std::vector<Node>& nodes, const Job& job, Time now) {
+  std::optional<Duration> left = remaining(nodes, job, now);
   if (job.spec->max_duration) {
     const bool runs = job.state == JobState::running || job.state == JobState::resizing;
     const Duration ran =
@@ -132,7 +132,7 @@ Outlook outlook(const Draft& draft, const std::vector<SlotId>& slots) {
     if (!holder || holder == same) continue;
     same = holder;
     const Job& job = state.job(*holder);
-    const auto end = likely_end(job, now);
+    const auto end = likely_end(state.nodes(), job, now);
     if (!end) look.youngest_unknown = std::max(look.youngest_unknown, began(job, now));
     const bool later = look.at && (!end || !look.last || *look.at < *end);
     if (!later) continue;

@@ -42,7 +42,7 @@ Outlook outlook(const Draft& draft, const std::vector<SlotId>& slots);
 
 // When the job's slots are likely to be free: its length or its time limit is over. Nothing:
 // unknown.
-std::optional<Time> likely_end(const Job& job, Time now);
+std::optional<Time> likely_end(const std::vector<Node>& nodes, const Job& job, Time now);
 
 // What is kept: the seats, or also what else their nodes have, where neighbours are in the way.
 enum class Keeps { seats, nodes };

@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "estimate/remaining.hpp"
+#include "estimate/scaling.hpp"
+#include "model/device_model.hpp"
 #include "model/unmet.hpp"
 #include "plan/protection.hpp"
 #include "plan/reclaim.hpp"
@@ -298,7 +300,10 @@ std::vector<std::string> Explanation::lines(const Job& job, Viewer viewer) const
       lines.push_back(fmt::format("Look at it: {}.",
                                   sentence(warning, size, size * job.spec->slots_per_worker)));
   }
-  if (viewer == Viewer::owner) add_target(job, lines);
+  if (viewer == Viewer::owner) {
+    add_target(job, lines);
+    add_devices(job, lines);
+  }
   add_deadline(job, lines);
   add_protection(job, lines);
   if (job.state == JobState::running && !job.checkpoint &&
@@ -331,6 +336,25 @@ std::vector<std::string> Explanation::lines(const Job& job, Viewer viewer) const
   return lines;
 }
 
+// Where its end is told by what isn't known of the devices that it may get, or has.
+void Explanation::add_devices(const Job& job, std::vector<std::string>& lines) const {
+  if (is_over(job.state) || length_source(job) == LengthSource::unknown) return;
+  const auto measured = [&](std::string_view device) {
+    return std::ranges::find(job.speeds, device, &SpeedPoint::device) != job.speeds.end();
+  };
+  if (job.current && measured(devices_of(snapshot_.state.nodes(), *job.current))) return;
+  std::vector<std::string_view> serve, unmeasured;
+  for (const std::string& model : snapshot_.state.topology().models()) {
+    if (!takes_device(*job.spec, model)) continue;
+    serve.push_back(model);
+    if (!measured(model)) unmeasured.push_back(model);
+  }
+  if (serve.size() < 2 || unmeasured.empty()) return;
+  lines.push_back(fmt::format(
+      "Devices count as equally fast for it until it reports from them: {} {} not measured yet.",
+      fmt::join(unmeasured, ", "), unmeasured.size() == 1 ? "is" : "are"));
+}
+
 // One that passed, or that is missed even with as many workers as the job may have from now on.
 void Explanation::add_deadline(const Job& job, std::vector<std::string>& lines) const {
   const auto deadline = snapshot_.state.deadline(job);
@@ -338,7 +362,7 @@ void Explanation::add_deadline(const Job& job, std::vector<std::string>& lines) 
   const Duration in = *deadline - snapshot_.now;
   if (in <= Duration::zero())
     return lines.push_back(fmt::format("Its deadline passed {} ago.", near_span(-in)));
-  const auto left = remaining(job, snapshot_.now, job.range.max);
+  const auto left = remaining(snapshot_.state.nodes(), job, snapshot_.now, job.range.max);
   if (left && left->likely > in)
     lines.push_back(
         fmt::format("Its deadline can't be met: it is in {}, and the job is likely to run {} more.",

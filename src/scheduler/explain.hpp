@@ -49,6 +49,7 @@ class Explanation {
   [[nodiscard]] Reason starting(const Job& job) const;
   [[nodiscard]] Reason running(const Job& job) const;
   [[nodiscard]] Reason asked(const Job& job) const;
+  void add_devices(const Job& job, std::vector<std::string>& lines) const;
   void add_deadline(const Job& job, std::vector<std::string>& lines) const;
   void add_protection(const Job& job, std::vector<std::string>& lines) const;
   void add_refusals(const Job& job, std::vector<std::string>& lines) const;

@@ -54,6 +54,25 @@ TEST_F(ExplainTest, SlotsThatWereKeptOnANodeThatIsGoneAreNone) {
   EXPECT_FALSE(reservation(two.state())) << "nobody waits";
 }
 
+TEST_F(ExplainTest, DevicesThatAreNotMeasuredAreSaidToCountAsEquallyFast) {
+  world = World("1x1 a100; 1x1 v100", "fifo");
+  const auto equal = Contains(HasSubstr("count as equally fast"));
+  EXPECT_THAT(why(world.submit("1")), Not(equal)) << "of unknown length: no end is told";
+  EXPECT_THAT(why(world.submit("1 expect=1h devices=v100")), Not(equal)) << "only one serves it";
+  const JobId job = world.run("1 expect=1h", 1);
+  EXPECT_THAT(why(job), Contains(HasSubstr("from them: a100, v100 are not measured yet.")));
+  EXPECT_THAT(why(job, Viewer::other), Not(equal));
+  Progress progress;
+  for (progress.step = 10; *progress.step < 40; *progress.step += 10) {
+    world.advance(span("10s"));
+    progress.reported_at = world.now();
+    world.report(job, progress);
+  }
+  EXPECT_THAT(why(job), Not(equal)) << "it runs where it was measured";
+  world.node_lost(world.state().find_node(world.job(job).current->workers[0].seat.node)->spec.name);
+  EXPECT_THAT(why(job), Contains(HasSubstr("is not measured yet.")));
+}
+
 TEST_F(ExplainTest, WhatWaitsForAMachineThatIsNotHeardNamesIt) {
   world = World("2x4 cpu memory=16", "fifo");
   const JobId job = world.run("1..8 elastic=restart", 5);

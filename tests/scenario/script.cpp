@@ -34,8 +34,9 @@ std::vector<std::string> told(const Result<void>& verdict) {
   return {fmt::format("refused: {}{}{}", message, hint.empty() ? "" : " ", hint)};
 }
 
-Progress progress_of(const std::vector<std::string>& words) {
+Progress progress_of(const std::vector<std::string>& words, Time now) {
   Progress report;
+  report.reported_at = now;
   for (std::size_t i = 2; i < words.size(); ++i) {
     const auto equals = words[i].find('=');
     if (equals == std::string::npos) unreadable(words[i]);
@@ -149,7 +150,7 @@ std::vector<std::string> Script::submit(std::string_view literal) {
 std::vector<std::string> Script::workers(const Words& words) {
   const JobId id = job_named(words.at(1));
   if (words[0] == "checkpoint") return world().checkpoint(id), Words{};
-  if (words[0] == "report") return world().report(id, progress_of(words)), Words{};
+  if (words[0] == "report") return world().report(id, progress_of(words, world().now())), Words{};
   if (words[0] == "expire") return world().time_limit(id), Words{};
   if (words[0] == "stands") return world().stands(id), Words{};
   const bool one = words.size() > 2 && words[2].starts_with("rank=");

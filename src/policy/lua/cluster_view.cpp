@@ -310,7 +310,9 @@ int ClusterView::remaining_with(lua_State* lua) {
   const Job& job = view.job_argument(lua, 1);
   const auto workers = workers_argument(lua);
   Sandbox::charge(lua, 300);
-  const auto left = workers > 0 ? remaining(job, view.snapshot_.now, workers) : std::nullopt;
+  const auto left = workers > 0
+                        ? remaining(view.snapshot_.state.nodes(), job, view.snapshot_.now, workers)
+                        : std::nullopt;
   if (!left) return lua_pushnil(lua), 1;
   for (const Duration span : {left->likely, left->low, left->high})
     lua_pushnumber(lua, to_seconds(span));

@@ -104,7 +104,7 @@ constexpr std::array kFields = {
     FIELD("priority", job.spec->priority),
     FIELD("progress", progress(job)),
     FIELD("ran", spent(s, job, &Job::ran)),
-    FIELD("remaining", remaining(job, s.now)),
+    FIELD("remaining", remaining(s.state.nodes(), job, s.now)),
     FIELD("resizable", may_resize(job)),
     FIELD("resize_cost", runs(job) ? std::optional(resize_cost(job, s.now)) : std::nullopt),
     FIELD("resizes", job.resizes),
