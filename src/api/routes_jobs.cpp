@@ -246,7 +246,9 @@ Result<std::string> show_metrics(ApiContext& context, const HttpRequest& request
                                  std::max<std::uint64_t>(from, 1), limit);
   if (!next) return fail(next.error());
   json.end_array().field("next", *next);
-  json.field("passed_over", context.controller.points_passed_over((*job)->id));
+  const auto passed_over = context.controller.store().passed_over((*job)->id);
+  if (!passed_over) return fail(passed_over.error());
+  json.field("passed_over", *passed_over);
   const auto left = context.controller.store().remains((*job)->id);
   if (!left) return fail(left.error());
   const bool thinned = *left && (*left)->kept == Kept::thinned;

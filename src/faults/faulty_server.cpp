@@ -83,7 +83,6 @@ void FaultyServer::listen_to(Process& server) {
   server.controller->on_wake([this] { wake(); });
   server.commits = server.controller->on_commit([this](std::span<const Entry> entries,
                                                        std::span<const JobId> touched) {
-    note_forgotten(entries);
     scene_.ledger.committed(scene_.queue.now(), entries, process_->controller->state(), touched);
   });
   server.parts.end->on_send([this](const ServerFrame& frame) {
@@ -111,7 +110,6 @@ void FaultyServer::arm_crash() {
 
 void FaultyServer::stop() {
   scene_.ledger.note("server crash");
-  note_passed_over();
   ++life_;
   here_(nullptr, nullptr);
   process_.reset();
@@ -196,32 +194,9 @@ void FaultyServer::check_reasons() {
   }
 }
 
-// What this server says of points that it did not keep.
-void FaultyServer::note_passed_over() {
-  if (!process_) return;
-  for (const Job& job : process_->controller->state().jobs()) note_passed_over(job.id);
-}
-
-void FaultyServer::note_passed_over(JobId job) {
-  const auto points = process_->controller->points_passed_over(job);
-  if (points == 0) return;
-  scene_.ledger.count("point passed over", points);
-  scene_.ledger.passed_over(job, points);
-}
-
-// It is the last moment at which the server can say it.
-void FaultyServer::note_forgotten(std::span<const Entry> entries) {
-  for (const Entry& entry : entries) {
-    const auto* forgotten = forgotten_by(entry);
-    if (!forgotten) continue;
-    for (const JobId job : forgotten->jobs) note_passed_over(job);
-  }
-}
-
 void FaultyServer::check_rest() {
   const Controller& controller = *process_->controller;
   const Time now = scene_.queue.now();
-  note_passed_over();
   scene_.ledger.at_rest(now, controller.state());
   scene_.ledger.compare(now, controller.now(), parts_.disk);
   for (const auto& key : controller.state().queue()) {

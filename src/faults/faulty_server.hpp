@@ -72,9 +72,6 @@ class FaultyServer {
   void work_in_the_shadow();
   void set_timer();
   void check_reasons();
-  void note_passed_over();
-  void note_passed_over(JobId job);
-  void note_forgotten(std::span<const Entry> entries);
   Result<bool> remove_logs(JobId job, Rng& chance);
 
   Scene& scene_;

@@ -139,6 +139,10 @@ void Ledger::sent(Time now, const ServerFrame& frame, const State& state) {
 
 void Ledger::stored(const Batch& batch) {
   for (const MetricPoint& point : batch.points) oracle_.stored(point);
+  for (const PassedOver& more : batch.passed_over) {
+    count("point passed over", more.points > 0 ? static_cast<std::uint64_t>(more.points) : 0);
+    oracle_.passed_over(more);
+  }
 }
 
 void Ledger::leave(const ProcessKey& worker, const Process& process) {

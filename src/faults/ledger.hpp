@@ -119,7 +119,6 @@ class Ledger {
 
   // The server keeps only so many points of a job, and says how many it passed over.
   void passes_over() { oracle_.passes_over(); }
-  void passed_over(JobId job, std::uint64_t points) { oracle_.passed_over(job, points); }
 
   // ---- time ----
   // Called after every event; looks at most once a second. `works`: the server is up and can write.

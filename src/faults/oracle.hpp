@@ -60,9 +60,9 @@ class Oracle {
   // ---- what is seen of the journal ----
   void took(const Entry& entry);
   void stored(const MetricPoint& point);
-  // The server doesn't keep all of a job's points. `points`: so many more it passed over.
+  // The server doesn't keep all of a job's points.
   void passes_over() { passes_over_ = true; }
-  void passed_over(JobId job, std::uint64_t points) { passed_over_[job] += points; }
+  void passed_over(const PassedOver& more) { passed_over_[more.process] += more.points; }
   // After each commit, of each job that it touched.
   void check(Time now, const State& state, const Job& job);
   // Once everything has calmed down.
@@ -140,6 +140,7 @@ class Oracle {
   void check_written(const MetricPoint& point);
   void check_thinned(const Remains& left, JobId job, std::uint64_t newest, std::uint64_t points);
   void check_missing();
+  [[nodiscard]] bool is_stored(const MetricPoint& point) const;
   [[nodiscard]] bool was_heard_out(const ProcessKey& worker, const Ending& ending) const;
   [[nodiscard]] const MetricPoint* find_written(const MetricPoint& point) const;
   [[nodiscard]] bool failed_by_itself(const Course& course, const Job& job) const;
@@ -162,7 +163,7 @@ class Oracle {
   std::map<std::pair<JobId, std::string>, std::pair<double, double>> values_;
   std::set<Report> stored_, there_;  // there_: in the store
   bool passes_over_ = false;
-  std::map<JobId, std::uint64_t> passed_over_;
+  std::map<ProcessKey, std::int64_t> passed_over_;
   std::map<JobId, std::uint64_t> thinned_out_;  // points
   std::set<JobId> dropped_;
   std::map<Session, std::map<std::uint64_t, AgentMessage>> told_;

@@ -70,22 +70,38 @@ void Oracle::check_missing(const Saves& saves, const ProcessKey& worker) {
 }
 
 void Oracle::check_missing() {
-  auto may_miss = passed_over_;
   for (const auto& [worker, ending] : endings_) {
     if (!was_heard_out(worker, ending)) continue;
+    std::int64_t may_miss = passed_over_[worker];
     for (const MetricPoint& point : written_[worker]) {
-      if (stored_.contains({point.job, point.born, point.number, point.report})) continue;
-      std::uint64_t& left = may_miss[point.job];
-      if (left == 0) return wrong_(name_of(point) + " was written and is not stored");
-      --left;
+      if (is_stored(point)) continue;
+      if (may_miss-- <= 0) return wrong_(name_of(point) + " was written and is not stored");
     }
   }
+  for (const auto& [worker, passed] : passed_over_) {
+    const auto& written = written_[worker];
+    const auto missing =
+        std::ranges::count_if(written, [&](const MetricPoint& point) { return !is_stored(point); });
+    if (passed < 0 || passed > missing)
+      wrong_(fmt::format("{} of {}'s reports were passed over, and {} are not stored", passed,
+                         text(worker), missing));
+  }
+}
+
+bool Oracle::is_stored(const MetricPoint& point) const {
+  return stored_.contains({point.job, point.born, point.number, point.report});
 }
 
 // ---- the store ----
 
 // What was told again after a crash may be kept where it was passed over before: then it comes late.
 void Oracle::compare(Store& store, const Job& job) {
+  std::int64_t passed = 0;
+  for (const auto& [process, points] : passed_over_)
+    if (process.job == job.id) passed += points;
+  if (const auto told = store.passed_over(job.id); !told || std::cmp_not_equal(*told, passed))
+    wrong_(fmt::format("of job {} {} points were passed over, and {} are told", job.id.value,
+                       passed, told.value_or(0)));
   const auto left = store.remains(job.id);
   const bool thinned = left && *left && (*left)->kept == Kept::thinned;
   std::map<ProcessKey, std::uint64_t> newest;

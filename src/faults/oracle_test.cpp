@@ -365,7 +365,7 @@ TEST_F(OracleTest, MissesNothingThatIsGoneWithItsMachine) {
 
 TEST_F(OracleTest, LetsAsManyReportsBeMissingAsTheServerPassedOver) {
   oracle.passes_over();
-  oracle.passed_over(job, 1);
+  oracle.passed_over({key(), 1, 1});
   for (const std::uint64_t report : {1U, 2U, 3U}) write(report, 0.5);
   store(point(3));
   dies(Cause::exited, 0);
@@ -373,6 +373,24 @@ TEST_F(OracleTest, LetsAsManyReportsBeMissingAsTheServerPassedOver) {
   commit();
   oracle.at_rest();
   EXPECT_THAT(faults, ElementsAre(HasSubstr("report 2 of worker 0")));
+}
+
+TEST_F(OracleTest, SeesThatMoreWasPassedOverThanIsMissing) {
+  oracle.passes_over();
+  for (const std::uint64_t report : {1U, 2U}) write(report, 0.5);
+  store(point(2));
+  oracle.passed_over({key(), 2, 2});
+  oracle.at_rest();
+  EXPECT_THAT(faults, ElementsAre(HasSubstr("2 of worker 0")));
+}
+
+TEST_F(OracleTest, SeesThatTheStoreTellsOfFewerThanWerePassedOver) {
+  oracle.passes_over();
+  for (const std::uint64_t report : {1U, 2U}) write(report, 0.5);
+  store(point(2));
+  oracle.passed_over({key(), 1, 1});
+  compare();
+  EXPECT_THAT(faults, ElementsAre(HasSubstr("1 points were passed over, and 0 are told")));
 }
 
 TEST_F(OracleTest, SeesACheckpointThatNobodySaved) {

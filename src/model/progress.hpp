@@ -113,4 +113,12 @@ struct MetricPoint {
   friend bool operator==(const MetricPoint&, const MetricPoint&) = default;
 };
 
+// Points of a process that are not kept, because there were too many at once.
+struct PassedOver {
+  ProcessKey process;
+  std::int64_t points = 0;   // how many more; -1: one of before is kept after all
+  std::uint64_t newest = 0;  // of their reports
+  friend bool operator==(const PassedOver&, const PassedOver&) = default;
+};
+
 }  // namespace paceline

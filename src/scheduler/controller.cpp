@@ -135,6 +135,7 @@ struct Controller::Impl {
       if (!std::holds_alternative<Progressed>(event)) add(pending, event, now);
     }
     pending.batch.points = observed.points;
+    pending.batch.passed_over = passed_over;
     pending.batch.unjournalled = reports.unjournalled;
   }
 
@@ -146,8 +147,10 @@ struct Controller::Impl {
     } else {
       for (auto& [report, meets_tier] : merged) reports.journalled.push_back(std::move(report));
     }
-    if (thinning)
-      observed.points = thinning->take(std::move(observed.points), observed.events, state, now);
+    if (!thinning) return;
+    auto taken = thinning->take(std::move(observed.points), observed.events, state, now);
+    observed.points = std::move(taken.kept);
+    passed_over = std::move(taken.passed_over);
   }
 
   // Nothing that comes before it in the batch changes a job that is over: they are stored as they
@@ -253,16 +256,15 @@ struct Controller::Impl {
 
   Result<void> commit(Pending& pending, Time now) {
     const Batch& batch = pending.batch;
-    const bool empty = batch.entries.empty() && batch.points.empty() && batch.unjournalled.empty();
-    if (!empty) {
-      if (auto ok = store.append(pending.batch); !ok) return ok;
-    }
-    if (thinning) thinning->committed();
+    const bool empty = batch.entries.empty() && batch.points.empty() && batch.passed_over.empty() &&
+                       batch.unjournalled.empty();
     if (empty) {
       engine.committed();
       return {};
     }
+    if (auto ok = store.append(batch); !ok) return ok;
     observed = {};
+    passed_over = {};
     reports = {};
     fold(pending.batch.entries);
     engine.committed();
@@ -313,7 +315,6 @@ struct Controller::Impl {
 
   void forgot(std::span<const JobId> jobs, Time now) {
     if (forgetting) forgetting->forgot(jobs, now);
-    if (thinning) thinning->forget(jobs);
     if (upkeep) upkeep->forgot(now);
   }
 
@@ -535,8 +536,9 @@ struct Controller::Impl {
   std::optional<Upkeep> upkeep;
 
   std::vector<Command> commands;
-  Observed observed;              // told by the engine, not durable yet
-  ReportSpacing::Spaced reports;  // of it, and what waited
+  Observed observed;                    // told by the engine, not durable yet
+  std::vector<PassedOver> passed_over;  // of it
+  ReportSpacing::Spaced reports;        // of it, and what waited
   bool behind = false;         // the engine may have more, of which it has told already that it has
   std::vector<JobId> touched;  // to act on; perhaps several times
   bool node_came = false;      // where others are, jobs need more of their own nodes
@@ -610,10 +612,6 @@ Reason Controller::reason(const Job& job, Viewer viewer) const {
   if (!is_over(job.state)) return impl_->explain().reason(job, viewer);
   const Snapshot snapshot{impl_->state, impl_->clock.now()};
   return Explanation(snapshot, nullptr, *impl_->placer, impl_->protects).reason(job, viewer);
-}
-
-std::uint64_t Controller::points_passed_over(JobId job) const {
-  return impl_->thinning ? impl_->thinning->passed_over(job) : 0;
 }
 
 std::uint64_t Controller::jobs_dropped() const {

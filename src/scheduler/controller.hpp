@@ -121,8 +121,6 @@ class Controller {
   // Its place in line, from 1. Nothing: it doesn't wait there.
   [[nodiscard]] std::optional<std::size_t> position(const Job& job) const;
 
-  // Metric points of that job which were passed over since this controller began.
-  [[nodiscard]] std::uint64_t points_passed_over(JobId job) const;
   // Forgotten jobs that were dropped since it began; what was read of them before may be gone.
   [[nodiscard]] std::uint64_t jobs_dropped() const;
 

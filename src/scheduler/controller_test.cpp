@@ -891,7 +891,9 @@ TEST_F(ControllerTest, HoldsToItsLimits) {
     engine->tell(MetricPoint{(*a)->value(), Generation{1}, 0, report, {}, {}, {}, {}});
   run_until_quiet();
   EXPECT_EQ(store.points((*a)->value(), "", 1, 1000)->points.size(), 4U);
-  EXPECT_EQ(controller->points_passed_over((*a)->value()), 96U);
+  EXPECT_EQ(store.passed_over((*a)->value()), 96U);
+  restart();
+  EXPECT_EQ(store.passed_over((*a)->value()), 96U);
 }
 
 TEST_F(ControllerTest, TellsTheJournalOfProgressNowAndThenAndLosesNothing) {

@@ -32,38 +32,27 @@ class Tiers {
 
 }  // namespace
 
-std::vector<MetricPoint> Thinning::take(std::vector<MetricPoint> points,
-                                        std::span<const Event> events, const State& state,
-                                        Time now) {
-  if (points.empty() && held_.empty()) return points;
+Thinning::Taken Thinning::take(std::vector<MetricPoint> points, std::span<const Event> events,
+                               const State& state, Time now) {
+  if (points.empty() && held_.empty()) return {};
   std::map<JobId, std::vector<MetricPoint>> by_job;
   for (auto& point : points) by_job[point.job].push_back(std::move(point));
-  std::vector<MetricPoint> kept;
-  for (auto& [id, of_job] : by_job) take_job(id, state.find_job(id), std::move(of_job), now, kept);
-  if (!held_.empty()) catch_up(events, now, kept);
+  for (auto& [id, of_job] : by_job) take_job(id, state.find_job(id), std::move(of_job), now);
+  if (!held_.empty()) catch_up(events, now);
   forget_idle(now);
-  return kept;
+  Taken taken{std::exchange(kept_, {}), {}};
+  for (const auto& [process, passed] : std::exchange(passed_over_, {}))
+    taken.passed_over.push_back(passed);
+  return taken;
 }
 
-void Thinning::committed() {
-  for (const JobId job : std::exchange(caught_up_, {})) --passed_over_.at(job);
+void Thinning::pass_over(const MetricPoint& point, std::int64_t points) {
+  const ProcessKey process{point.job, point.born, point.number};
+  auto& known = passed_over_[process];
+  known = {process, known.points + points, std::max(known.newest, point.report)};
 }
 
-std::uint64_t Thinning::passed_over(JobId job) const {
-  const auto found = passed_over_.find(job);
-  return found == passed_over_.end() ? 0 : found->second;
-}
-
-void Thinning::forget(std::span<const JobId> jobs) {
-  for (const JobId job : jobs) {
-    const bool needed =
-        held_.contains(job) || std::ranges::find(caught_up_, job) != caught_up_.end();
-    if (!needed) passed_over_.erase(job);
-  }
-}
-
-void Thinning::take_job(JobId id, const Job* job, std::vector<MetricPoint> points, Time now,
-                        std::vector<MetricPoint>& kept) {
+void Thinning::take_job(JobId id, const Job* job, std::vector<MetricPoint> points, Time now) {
   const auto [found, fresh] = shares_.try_emplace(id);
   Share& share = found->second;
   if (fresh) {
@@ -83,13 +72,13 @@ void Thinning::take_job(JobId id, const Job* job, std::vector<MetricPoint> point
     if (chosen || stays) {
       ++taken;
       share.newest.reset();
-      kept.push_back(std::move(points[i]));
+      kept_.push_back(std::move(points[i]));
     } else {
+      pass_over(points[i], 1);
       share.newest = std::move(points[i]);
     }
   }
   share.room = std::max(0.0, share.room - static_cast<double>(taken));
-  if (taken < count) passed_over_[id] += count - taken;
   if (share.newest)
     held_.insert(id);
   else
@@ -108,7 +97,7 @@ void Thinning::refill(Share& share, Time now) const {
   share.at = now;
 }
 
-void Thinning::catch_up(std::span<const Event> events, Time now, std::vector<MetricPoint>& kept) {
+void Thinning::catch_up(std::span<const Event> events, Time now) {
   std::set<JobId> ended;
   for (const Event& event : events) {
     if (const auto* end = std::get_if<WorkerEnded>(&event)) ended.insert(end->worker.job);
@@ -121,8 +110,8 @@ void Thinning::catch_up(std::span<const Event> events, Time now, std::vector<Met
       continue;
     }
     share.room = std::max(0.0, share.room - 1);
-    kept.push_back(std::move(*std::exchange(share.newest, std::nullopt)));
-    caught_up_.push_back(*id);
+    pass_over(*share.newest, -1);
+    kept_.push_back(std::move(*std::exchange(share.newest, std::nullopt)));
     id = held_.erase(id);
   }
 }

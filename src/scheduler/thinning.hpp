@@ -21,20 +21,19 @@ namespace paceline {
 
 class Thinning {
  public:
+  struct Taken {
+    std::vector<MetricPoint> kept;
+    std::vector<PassedOver> passed_over;  // by process
+  };
+
   // Points in a second.
   Thinning(std::uint64_t per_job, std::uint64_t per_user)
       : per_job_(static_cast<double>(per_job)), per_user_(static_cast<double>(per_user)) {}
 
   // What is kept of `points`, in their order, and of earlier ones. Called once for each observation,
   // with its events.
-  std::vector<MetricPoint> take(std::vector<MetricPoint> points, std::span<const Event> events,
-                                const State& state, Time now);
-  // What take() kept the last time is durable: what it kept of earlier ones is no longer passed over.
-  void committed();
-  // Points of that job which were passed over so far.
-  [[nodiscard]] std::uint64_t passed_over(JobId job) const;
-  // Nobody asks for their numbers any more.
-  void forget(std::span<const JobId> jobs);
+  Taken take(std::vector<MetricPoint> points, std::span<const Event> events, const State& state,
+             Time now);
 
  private:
   struct Share {
@@ -45,22 +44,23 @@ class Thinning {
     std::optional<MetricPoint> newest = {};  // that was passed over
   };
 
-  void take_job(JobId id, const Job* job, std::vector<MetricPoint> points, Time now,
-                std::vector<MetricPoint>& kept);
+  void take_job(JobId id, const Job* job, std::vector<MetricPoint> points, Time now);
+  void pass_over(const MetricPoint& point, std::int64_t points);
   // Points in a second that one job of this owner may have.
   [[nodiscard]] double limit_of(std::uint32_t owner) const;
   void refill(Share& share, Time now) const;
   // The newest that were passed over, where there is room again or the job's worker ended.
-  void catch_up(std::span<const Event> events, Time now, std::vector<MetricPoint>& kept);
+  void catch_up(std::span<const Event> events, Time now);
   void forget_idle(Time now);
 
   double per_job_, per_user_;
   std::map<JobId, Share> shares_;                // of jobs that reported in the last seconds
   std::map<std::uint32_t, std::size_t> owners_;  // how many of these they have
   std::set<JobId> held_;                         // those with a newest point that was passed over
-  std::map<JobId, std::uint64_t> passed_over_;
-  std::vector<JobId> caught_up_;  // one point each is kept now, and not durable yet
   Time forgotten_at_;
+  // By the observation that take() looks at.
+  std::vector<MetricPoint> kept_;
+  std::map<ProcessKey, PassedOver> passed_over_;
 };
 
 }  // namespace paceline

@@ -26,9 +26,12 @@ class ThinningTest : public ::testing::Test {
   }
   std::vector<std::uint64_t> take(std::vector<MetricPoint> some, std::vector<Event> events = {}) {
     std::vector<std::uint64_t> numbers;
-    for (const auto& point : thinning.take(std::move(some), events, world.state(), now))
-      numbers.push_back(point.report);
-    if (durable) thinning.committed();
+    const auto taken = thinning.take(std::move(some), events, world.state(), now);
+    for (const auto& point : taken.kept) numbers.push_back(point.report);
+    for (const PassedOver& more : taken.passed_over) {
+      passed_over += more.points;
+      newest = std::max(newest, more.newest);
+    }
     return numbers;
   }
 
@@ -37,19 +40,29 @@ class ThinningTest : public ::testing::Test {
   Thinning thinning{10, 25};
   Time now = time_from_us(1'000'000'000);
   std::uint64_t reports = 0;
-  bool durable = true;
+  std::int64_t passed_over = 0;
+  std::uint64_t newest = 0;  // of them
 };
 
-TEST_F(ThinningTest, WhatWasHeldCountsAsPassedOverUntilItIsDurable) {
+TEST_F(ThinningTest, WhatIsHeldCountsAsPassedOverUntilItIsKept) {
   take(points(1000));
   take(points(50));
-  EXPECT_EQ(thinning.passed_over(job), 1039U);
+  EXPECT_EQ(passed_over, 1039);
+  EXPECT_EQ(newest, 1050U);
   now += std::chrono::seconds{1};
-  durable = false;
   EXPECT_THAT(take({}), SizeIs(1)) << "the newest one, held until there is room";
-  EXPECT_EQ(thinning.passed_over(job), 1039U) << "it is lost if the server dies now";
-  thinning.committed();
-  EXPECT_EQ(thinning.passed_over(job), 1038U);
+  EXPECT_EQ(passed_over, 1038);
+}
+
+TEST_F(ThinningTest, TellsWhatItPassedOverByProcess) {
+  auto some = points(100);
+  for (std::size_t i = 0; i < 40; ++i) some[i].number = 1;
+  std::map<std::int32_t, std::int64_t> by_number;
+  for (const PassedOver& more : thinning.take(some, {}, world.state(), now).passed_over)
+    by_number[more.process.number] += more.points;
+  EXPECT_EQ(by_number.size(), 2U);
+  EXPECT_EQ(by_number[0] + by_number[1], 89);
+  EXPECT_NEAR(static_cast<double>(by_number[1]), 36, 1);
 }
 
 TEST_F(ThinningTest, KeepsAllOfAJobThatReportsNoMoreThanItsShare) {
@@ -57,13 +70,13 @@ TEST_F(ThinningTest, KeepsAllOfAJobThatReportsNoMoreThanItsShare) {
     EXPECT_THAT(take(points(10)), SizeIs(10));
     now += std::chrono::seconds{1};
   }
-  EXPECT_EQ(thinning.passed_over(job), 0U);
+  EXPECT_EQ(passed_over, 0);
 }
 
 TEST_F(ThinningTest, KeepsTheFirstTheLastAndAnEvenChoiceOfABurst) {
   const auto kept = take(points(1000));
   EXPECT_THAT(kept, ElementsAre(1, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000));
-  EXPECT_EQ(thinning.passed_over(job), 989U);
+  EXPECT_EQ(passed_over, 989);
 }
 
 TEST_F(ThinningTest, KeepsNoMoreThanItsShareHoweverItComes) {
@@ -119,9 +132,8 @@ TEST_F(ThinningTest, TheJobsOfOneOwnerDivideWhatIsTheirs) {
         all.push_back(point);
       }
     }
-    for (const auto& point : thinning.take(std::move(all), {}, world.state(), now))
+    for (const auto& point : thinning.take(std::move(all), {}, world.state(), now).kept)
       ++kept[point.job];
-    thinning.committed();
     now += std::chrono::seconds{1};
   }
   EXPECT_EQ(kept[job], 1'000U) << "another user's job does not pay for it";

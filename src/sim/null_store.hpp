@@ -24,6 +24,7 @@ class NullStore : public Store {
   Result<PointPage> points(JobId, std::string_view, std::uint64_t, std::size_t) override {
     return PointPage();
   }
+  Result<std::uint64_t> passed_over(JobId) override { return 0; }
   Result<std::uint64_t> newest_report(const ProcessKey&) override { return 0; }
   Result<std::optional<JobId>> find_submission(std::uint32_t, std::string_view, Time) override {
     return std::nullopt;

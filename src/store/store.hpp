@@ -42,6 +42,7 @@ struct Batch {
   // later. It takes the place of what was stored before, and goes with the next such entry of its job.
   std::vector<Progressed> unjournalled = {};
   std::vector<std::pair<JobId, Notify>> notify = {};
+  std::vector<PassedOver> passed_over = {};  // one for a process
 };
 
 // The points of a job are numbered from 1 in the order they were stored.
@@ -138,7 +139,10 @@ class Store {
   virtual Result<PointPage> points(JobId job, std::string_view name, std::uint64_t from,
                                    std::size_t limit) = 0;
 
-  // The number of the newest report of a process that is stored as a point; 0: there is none.
+  // Points of a job that were passed over so far, until it is dropped.
+  virtual Result<std::uint64_t> passed_over(JobId job) = 0;
+
+  // The number of the newest report of a process that is stored as a point or was passed over; 0: there is none.
   virtual Result<std::uint64_t> newest_report(const ProcessKey& process) = 0;
 
   // The job of an earlier submission with this key, younger than a day.

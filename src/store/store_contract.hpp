@@ -193,6 +193,25 @@ TYPED_TEST_P(StoreContract, KnowsTheNewestReportOfEachProcess) {
   EXPECT_EQ(this->store().newest_report({JobId{3}, point.born, point.number}).value(), 0U);
 }
 
+TYPED_TEST_P(StoreContract, CountsWhatWasPassedOver) {
+  const auto point = some_point(1, 1);
+  const ProcessKey one{JobId{1}, point.born, point.number}, other{JobId{1}, Generation{7}, 2};
+  EXPECT_EQ(this->store().passed_over(JobId{1}).value(), 0U);
+  auto batch = batch_of_points(1, 5, 5);
+  batch.passed_over = {{one, 4, 4}, {other, 10, 30}};
+  this->append(batch);
+  this->reopen();
+  EXPECT_EQ(this->store().newest_report(one).value(), 5U);
+  Batch more;
+  more.passed_over = {{one, 2, 7}, {other, -1, 20}};
+  this->append(more);
+  this->reopen();
+  EXPECT_EQ(this->store().passed_over(JobId{1}).value(), 15U);
+  EXPECT_EQ(this->store().passed_over(JobId{2}).value(), 0U);
+  EXPECT_EQ(this->store().newest_report(one).value(), 7U);
+  EXPECT_EQ(this->store().newest_report(other).value(), 30U);
+}
+
 TYPED_TEST_P(StoreContract, GivesPointsInPages) {
   this->append(batch_of_points(1, 1, 10));
   const auto page = this->store().points(JobId{1}, "", 4, 3).value();
@@ -361,6 +380,9 @@ TYPED_TEST_P(StoreContract, ThinsThePointsOfAForgottenJob) {
 
 TYPED_TEST_P(StoreContract, DropsAForgottenJobForGood) {
   const State state = three_forgotten(this->store(), 3'000);
+  Batch batch;
+  batch.passed_over = {{{JobId{2}, Generation{1}, 0}, 5, 9}};
+  this->append(batch);
   const auto kept = [&](std::uint32_t id) {
     return this->store().remains(JobId{id}).value()->kept;
   };
@@ -377,6 +399,7 @@ TYPED_TEST_P(StoreContract, DropsAForgottenJobForGood) {
   while (kept(2) != Kept::nothing) (void)this->store().drop(JobId{2}, time_from_us(7)).value();
   this->reopen();
   EXPECT_TRUE(all_points(this->store(), JobId{2}).empty());
+  EXPECT_EQ(this->store().passed_over(JobId{2}).value(), 0U);
   EXPECT_EQ(this->store().launch(JobId{2}).error().code, ErrorCode::not_found);
   EXPECT_TRUE(this->store().launch(JobId{3}));
   const auto rows = this->store().forgotten(JobId{1}, 10).value();
@@ -391,12 +414,15 @@ TYPED_TEST_P(StoreContract, DropsAForgottenJobForGood) {
   EXPECT_EQ(this->store().first_ended(Kept::thinned).value(), std::nullopt);
 }
 
-REGISTER_TYPED_TEST_SUITE_P(
-    StoreContract, KeepsWhatTheStateForgot, StartsEmpty, ThinsThePointsOfAForgottenJob,
-    DropsAForgottenJobForGood, GivesBackEveryEntryInPages, LoadsTheFoldOfWhatWasAppended,
-    KeepsWhatStartsAJobUntilItIsOver, KeepsWhoIsToldOfAJobUntilItIsForgotten,
-    ForgetsWhatStartedAJobThatWasOverBeforeACrash, NumbersTheNewPointsOfEachJob,
-    KnowsTheNewestReportOfEachProcess, GivesPointsInPages, FindsThePointsOfOneMetric,
-    RemembersASubmissionForADay, TakesAForgottenSubmissionAnew, KeepsWhatTheJournalDoesNotTellYet);
+REGISTER_TYPED_TEST_SUITE_P(StoreContract, KeepsWhatTheStateForgot, StartsEmpty,
+                            ThinsThePointsOfAForgottenJob, DropsAForgottenJobForGood,
+                            GivesBackEveryEntryInPages, LoadsTheFoldOfWhatWasAppended,
+                            KeepsWhatStartsAJobUntilItIsOver,
+                            KeepsWhoIsToldOfAJobUntilItIsForgotten,
+                            ForgetsWhatStartedAJobThatWasOverBeforeACrash,
+                            NumbersTheNewPointsOfEachJob, KnowsTheNewestReportOfEachProcess,
+                            CountsWhatWasPassedOver, GivesPointsInPages, FindsThePointsOfOneMetric,
+                            RemembersASubmissionForADay, TakesAForgottenSubmissionAnew,
+                            KeepsWhatTheJournalDoesNotTellYet);
 
 }  // namespace paceline

@@ -30,6 +30,7 @@ class WrappedStore : public Store {
   Result<std::uint64_t> newest_report(const ProcessKey& process) override {
     return inner_.newest_report(process);
   }
+  Result<std::uint64_t> passed_over(JobId job) override { return inner_.passed_over(job); }
   Result<PointPage> points(JobId job, std::string_view name, std::uint64_t from,
                            std::size_t limit) override {
     return inner_.points(job, name, from, limit);

@@ -1,5 +1,6 @@
-"""A million reports lie in a log while the server hangs, or is gone for a minute; without PACELINE_TEST_ALL a fifth of them, and as
-long as they take to be written. All of them arrive or are counted, and the one in their middle that meets the target does so."""
+"""A million reports lie in a log while the server hangs, is gone for a minute, or is killed while it reads them; without
+PACELINE_TEST_ALL a fifth of them, and as long as they take to be written. All of them arrive or are counted, and the one in their
+middle that meets the target does so."""
 
 import json
 import os
@@ -86,6 +87,13 @@ class ReportsTest(unittest.TestCase):
         back_at = time.monotonic() + GONE_SECONDS
         self.write_all()
         time.sleep(max(0, back_at - time.monotonic()))
+        self.box.up()
+        self.expect_everything()
+
+    def test_a_server_that_is_killed_while_it_passes_reports_over(self):
+        self.go.touch()
+        self.box.until(lambda: self.points()[1] > 0, PATIENCE, "it passes nothing over")
+        self.box.kill()
         self.box.up()
         self.expect_everything()
 

@@ -120,6 +120,7 @@ class LyingDisk final : public Store {
   }
   Result<std::vector<Progressed>> unjournalled() override { return store_->unjournalled(); }
   Result<LaunchSpec> launch(JobId job) override { return store_->launch(job); }
+  Result<std::uint64_t> passed_over(JobId job) override { return store_->passed_over(job); }
   Result<std::uint64_t> newest_report(const ProcessKey& process) override {
     return store_->newest_report(process);
   }

@@ -53,6 +53,10 @@ Result<void> MemoryStore::append(const Batch& batch) {
   for (const auto& [job, notify] : batch.notify) notify_[job] = notify;
   for (const Job& job : batch.forgotten) notify_.erase(job.id);
   for (const auto& point : batch.points) store_point(point);
+  for (const PassedOver& more : batch.passed_over) {
+    auto& known = points_[more.process.job].passed_over[more.process];
+    known = {more.process, known.points + more.points, std::max(known.newest, more.newest)};
+  }
   for (const auto& report : batch.unjournalled) unjournalled_.insert_or_assign(report.job, report);
   for (const auto& key : batch.keys) submissions_[{key.uid, key.key}] = key;
   return {};
@@ -110,15 +114,24 @@ Result<std::vector<std::pair<JobId, Notify>>> MemoryStore::notify(JobId from) {
   return std::vector<std::pair<JobId, Notify>>(notify_.lower_bound(from), notify_.end());
 }
 
+Result<std::uint64_t> MemoryStore::passed_over(JobId job) {
+  std::int64_t points = 0;
+  if (const auto of_job = points_.find(job); of_job != points_.end())
+    for (const auto& [process, passed] : of_job->second.passed_over) points += passed.points;
+  return static_cast<std::uint64_t>(points);
+}
+
 Result<std::uint64_t> MemoryStore::newest_report(const ProcessKey& process) {
   const auto of_job = points_.find(process.job);
   if (of_job == points_.end()) return 0;
-  const auto& known = of_job->second.known;
+  const auto& [points, last, known, passed_over] = of_job->second;
+  const auto passed = passed_over.find(process);
+  const std::uint64_t newest = passed == passed_over.end() ? 0 : passed->second.newest;
   const auto behind =
       known.upper_bound({process.born, process.number, std::numeric_limits<std::uint64_t>::max()});
-  if (behind == known.begin()) return 0;
+  if (behind == known.begin()) return newest;
   const auto& [born, number, report] = *std::prev(behind);
-  return born == process.born && number == process.number ? report : 0;
+  return born == process.born && number == process.number ? std::max(report, newest) : newest;
 }
 
 Result<LaunchSpec> MemoryStore::launch(JobId job) {

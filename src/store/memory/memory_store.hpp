@@ -28,6 +28,7 @@ class MemoryStore final : public Store {
   Result<std::vector<Progressed>> unjournalled() override;
   Result<LaunchSpec> launch(JobId job) override;
   Result<std::vector<std::pair<JobId, Notify>>> notify(JobId from) override;
+  Result<std::uint64_t> passed_over(JobId job) override;
   Result<std::uint64_t> newest_report(const ProcessKey& process) override;
   Result<PointPage> points(JobId job, std::string_view name, std::uint64_t from,
                            std::size_t limit) override;
@@ -50,6 +51,7 @@ class MemoryStore final : public Store {
     std::map<std::uint64_t, MetricPoint> points;  // by number
     std::uint64_t last = 0;
     std::set<std::tuple<Generation, std::int32_t, std::uint64_t>> known;
+    std::map<ProcessKey, PassedOver> passed_over;
   };
 
   void store_point(const MetricPoint& point);

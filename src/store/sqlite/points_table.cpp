@@ -41,8 +41,10 @@ PointsTable::PointsTable(SQLite::Database& db)
               "SELECT number, generation, rank, report, at_us, step, samples, body FROM points "
               "WHERE job = ? AND number >= ? ORDER BY number LIMIT ?"),
       newest_report_(db,
-                     "SELECT max(report) FROM points WHERE job = ? AND generation = ? AND "
-                     "rank = ?"),
+                     "SELECT max(report) FROM (SELECT max(report) AS report FROM points "
+                     "WHERE job = ?1 AND generation = ?2 AND rank = ?3 UNION ALL "
+                     "SELECT newest FROM passed_over "
+                     "WHERE job = ?1 AND generation = ?2 AND rank = ?3)"),
       last_(db, "SELECT max(number) FROM points WHERE job = ?"),
       newest_from_(db,
                    "SELECT number, body FROM points WHERE job = ? AND number <= ? "
@@ -50,7 +52,13 @@ PointsTable::PointsTable(SQLite::Database& db)
       delete_(db, "DELETE FROM points WHERE job = ? AND number = ?"),
       delete_first_(db,
                     "DELETE FROM points WHERE job = ?1 AND number IN "
-                    "(SELECT number FROM points WHERE job = ?1 ORDER BY number LIMIT ?2)") {}
+                    "(SELECT number FROM points WHERE job = ?1 ORDER BY number LIMIT ?2)"),
+      pass_over_(db,
+                 "INSERT INTO passed_over (job, generation, rank, points, newest) "
+                 "VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+                 "points = points + excluded.points, newest = max(newest, excluded.newest)"),
+      passed_over_(db, "SELECT sum(points) FROM passed_over WHERE job = ?"),
+      forget_passed_over_(db, "DELETE FROM passed_over WHERE job = ?") {}
 
 void PointsTable::put(const MetricPoint& point) {
   JsonWriter json(std::move(text_));
@@ -58,6 +66,15 @@ void PointsTable::put(const MetricPoint& point) {
   text_ = json.take();
   insert_.run(point.job.value, point.born.value, point.number, point.report, to_us(point.at),
               point.step, point.samples, text_);
+}
+
+void PointsTable::pass_over(const PassedOver& more) {
+  const auto& [job, born, number] = more.process;
+  pass_over_.run(job.value, born.value, number, more.points, more.newest);
+}
+
+std::uint64_t PointsTable::passed_over(JobId job) {
+  return static_cast<std::uint64_t>(passed_over_.integer(job.value).value_or(0));
 }
 
 PointPage PointsTable::page(JobId job, std::string_view name, std::uint64_t from,
@@ -107,7 +124,9 @@ bool PointsTable::thin(JobId job, std::size_t points) {
 
 bool PointsTable::drop(JobId job, std::size_t points) {
   delete_first_.run(job.value, points);
-  return last(job) == 0;
+  if (last(job) != 0) return false;
+  forget_passed_over_.run(job.value);
+  return true;
 }
 
 }  // namespace paceline

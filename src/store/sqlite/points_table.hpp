@@ -1,4 +1,4 @@
-// The points of every job's curves. For store/sqlite alone; throws SQLite::Exception and Damage.
+// The points of every job's curves, and how many are none. For store/sqlite alone; throws SQLite::Exception and Damage.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,9 @@ class PointsTable {
 
   // Stores the point unless it is there.
   void put(const MetricPoint& point);
+  void pass_over(const PassedOver& more);
+  // As Store::passed_over().
+  [[nodiscard]] std::uint64_t passed_over(JobId job);
   // As Store::points().
   PointPage page(JobId job, std::string_view name, std::uint64_t from, std::size_t limit);
 
@@ -29,7 +32,7 @@ class PointsTable {
   // True: it looked at all. After a transaction that failed, thin_anew() first.
   bool thin(JobId job, std::size_t points);
   void thin_anew() { thinning_.reset(); }
-  // Deletes this many. True: there are no more.
+  // Deletes this many. True: there are no more, and nothing tells of those that were passed over.
   bool drop(JobId job, std::size_t points);
 
  private:
@@ -40,6 +43,7 @@ class PointsTable {
   };
 
   Query insert_, select_, newest_report_, last_, newest_from_, delete_, delete_first_;
+  Query pass_over_, passed_over_, forget_passed_over_;
   std::optional<Thinning> thinning_;
   std::string text_;  // reused
 };

@@ -57,7 +57,7 @@ TEST(ReadOnlyStore, ReadsWhatAnOlderVersionWroteWithoutChangingItsSchema) {
           "ALTER TABLE launches DROP COLUMN groups; ALTER TABLE launches DROP COLUMN shipped; "
           "ALTER TABLE launches DROP COLUMN witnesses; "
           "DROP TABLE proofs; DROP TABLE identity; DROP TABLE forgotten; DROP TABLE dropped; "
-          "DROP TABLE unjournalled; "
+          "DROP TABLE unjournalled; DROP TABLE passed_over; "
           "DROP TABLE notify; "
           "PRAGMA user_version = 1");
   EXPECT_EQ(SqliteStore::open_to_read(scratch.database()).value()->load().value().seq(), 3U);

@@ -172,10 +172,22 @@ void to_version_11(SQLite::Database& db) {
   db.exec("ALTER TABLE launches ADD COLUMN witnesses BLOB NOT NULL DEFAULT x''");
 }
 
+// How many points of each worker were not kept, and which was the newest.
+void to_version_12(SQLite::Database& db) {
+  db.exec(
+      "CREATE TABLE passed_over ("
+      "  job INTEGER NOT NULL,"
+      "  generation INTEGER NOT NULL,"
+      "  rank INTEGER NOT NULL,"
+      "  points INTEGER NOT NULL,"
+      "  newest INTEGER NOT NULL,"
+      "  PRIMARY KEY (job, generation, rank)) WITHOUT ROWID");
+}
+
 // Step n takes a file from schema n to n+1. Steps are never changed once released.
-constexpr std::array<Step, 11> kSteps = {to_version_1, to_version_2,  to_version_3, to_version_4,
-                                         to_version_5, to_version_6,  to_version_7, to_version_8,
-                                         to_version_9, to_version_10, to_version_11};
+constexpr std::array<Step, 12> kSteps = {to_version_1, to_version_2,  to_version_3,  to_version_4,
+                                         to_version_5, to_version_6,  to_version_7,  to_version_8,
+                                         to_version_9, to_version_10, to_version_11, to_version_12};
 
 }  // namespace
 

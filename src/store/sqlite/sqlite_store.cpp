@@ -385,6 +385,7 @@ Result<void> SqliteStore::Impl::write(const Batch& batch) {
     for (const auto& [job, asked] : batch.notify) notify.put(job, asked);
     for (const Job& job : batch.forgotten) notify.drop(job.id);
     for (const auto& point : batch.points) points.put(point);
+    for (const PassedOver& more : batch.passed_over) points.pass_over(more);
     submissions.put(batch.keys);
     forgotten.put(batch.forgotten);
   };
@@ -564,6 +565,11 @@ Result<LaunchSpec> SqliteStore::launch(JobId job) {
 Result<std::vector<std::pair<JobId, Notify>>> SqliteStore::notify(JobId from) {
   using Found = std::vector<std::pair<JobId, Notify>>;
   return guarded(impl_->file, [&]() -> Result<Found> { return impl_->notify.from(from); });
+}
+
+Result<std::uint64_t> SqliteStore::passed_over(JobId job) {
+  return guarded(impl_->file,
+                 [&]() -> Result<std::uint64_t> { return impl_->points.passed_over(job); });
 }
 
 Result<std::uint64_t> SqliteStore::newest_report(const ProcessKey& process) {

@@ -70,6 +70,7 @@ class SqliteStore final : public Store {
   Result<LaunchSpec> launch(JobId job) override;
   Result<std::vector<std::pair<JobId, Notify>>> notify(JobId from) override;
   Result<std::uint64_t> newest_report(const ProcessKey& process) override;
+  Result<std::uint64_t> passed_over(JobId job) override;
   Result<PointPage> points(JobId job, std::string_view name, std::uint64_t from,
                            std::size_t limit) override;
   Result<std::optional<JobId>> find_submission(std::uint32_t uid, std::string_view key,
