@@ -62,7 +62,7 @@ class ReportsTest(unittest.TestCase):
             steps += [point["step"] for point in page["points"]]
             at = page["next"]
 
-    def expect_everything(self):
+    def expect_everything(self, newest=True):
         self.assertEqual(self.box.wait_state(self.job, "COMPLETED", "FAILED", seconds=PATIENCE)["state"], "COMPLETED")
         job = self.box.job(self.job)
         self.assertEqual(job["progress"]["step"], REPORTS)
@@ -71,7 +71,8 @@ class ReportsTest(unittest.TestCase):
         self.assertEqual(len(steps), len(set(steps)))
         self.assertEqual(len(steps) + passed, REPORTS)
         self.assertIn(MEETS, steps)
-        self.assertEqual(steps[-1], REPORTS)
+        if newest:
+            self.assertEqual(steps[-1], REPORTS)
         self.assertNotIn("not looked through", self.box.call("logs", "--tail", "4K", str(self.job)).stdout)
 
     def test_a_server_that_hangs(self):
@@ -93,9 +94,9 @@ class ReportsTest(unittest.TestCase):
     def test_a_server_that_is_killed_while_it_passes_reports_over(self):
         self.go.touch()
         self.box.until(lambda: self.points()[1] > 0, PATIENCE, "it passes nothing over")
-        self.box.kill()
+        self.box.kill()  # perhaps while it holds the newest, until there is room for it
         self.box.up()
-        self.expect_everything()
+        self.expect_everything(newest=False)
 
 
 if __name__ == "__main__":
