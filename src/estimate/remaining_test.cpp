@@ -203,8 +203,7 @@ TEST(Remaining, ComesFromProgressElseFromTheOwnerElseIsUnknown) {
   Progress report;
   report.samples = 250;
   world.report(a, report);
-  EXPECT_EQ(remains(world, a),
-            span("180s"));  // a quarter took 60 s
+  EXPECT_EQ(remains(world, a), span("180s"));  // a quarter took 60 s
   const JobId b = world.run("1..1", 1);
   EXPECT_EQ(remains(world, b), std::nullopt);
   const JobId c = world.run("1..1 expect=10s", 1);
