@@ -73,6 +73,18 @@ def examples():
                 yield header.relative_to(ROOT), line
 
 
+def tests_of_the_tree():
+    """"Suite.Name" of each C++ test and "Class.test_name" of each Python one, and each suite's and class's own name."""
+    cpp = re.compile(r"\b(?:TEST|TEST_F|TEST_P|TYPED_TEST|TYPED_TEST_P)\(\s*(\w+),\s*(\w+)\)")
+    for path in (path for folder in ("src", "tests") for path in (ROOT / folder).rglob("*.?pp")):
+        for suite, name in cpp.findall(path.read_text()):
+            yield from (suite, f"{suite}.{name}")
+    for path in (ROOT / "tests/e2e").glob("*_test.py"):
+        for text in re.split(r"(?m)^class ", path.read_text())[1:]:
+            name = re.match(r"\w+", text)[0]
+            yield from (name, *(f"{name}.{test}" for test in re.findall(r"(?m)^    def (test_\w+)", text)))
+
+
 class Documents(unittest.TestCase):
     def test_links_between_pages_lead_somewhere(self):
         for page in PAGES:
@@ -186,6 +198,16 @@ class Documents(unittest.TestCase):
         pages = {page.name for page in (ROOT / "docs/decisions").glob("0*.md")}
         listed = set(re.findall(r"\((0[^)]+\.md)\)", (ROOT / "docs/decisions/README.md").read_text()))
         self.assertEqual(pages, listed)
+
+    def test_what_shows_a_promise_is_there(self):
+        promises = (ROOT / "docs/trust.md").read_text().partition("## What looks for more")[0]
+        shown_by = [line.rsplit("|", 2)[1] for line in promises.splitlines() if line.startswith("| ") and "shown by" not in line]
+        self.assertGreater(len(shown_by), 50)
+        tests = set(tests_of_the_tree())
+        for cell in shown_by:
+            for name in re.findall(r"`([^`=]+)`", cell):
+                with self.subTest(name=name):
+                    self.assertTrue((ROOT / name).exists() if "/" in name else name in tests, f"there is no {name}")
 
     def test_scripts_that_pages_name_are_there(self):
         for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "ARCHITECTURE.md"):
