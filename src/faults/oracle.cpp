@@ -176,7 +176,10 @@ void Oracle::took(const Entry& entry) {
   if (const auto* asked = std::get_if<JobRequested>(&event)) {
     courses_[asked->job].disturbed = true;
     courses_[asked->job].cancel_asked |= asked->request == Request::cancel;
-  } else if (const auto* late = std::get_if<TimeLimitReached>(&event)) {
+  } else if (const auto* limit = std::get_if<TimeLimitReached>(&event)) {
+    courses_[limit->job].disturbed = true;
+  } else if (const auto* late = std::get_if<NewcomersLate>(&event)) {
+    // Those that are left of its gang may be told to stop, and end at once.
     courses_[late->job].disturbed = true;
   } else if (const auto* acknowledged = std::get_if<CheckpointAcknowledged>(&event)) {
     journalled(checkpoints_, acknowledged->job, acknowledged->generation,

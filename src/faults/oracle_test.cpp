@@ -104,6 +104,29 @@ TEST_F(OracleTest, SeesARetryThatNoFailureCost) {
   expect("has used 1 retries, and 0 of its gangs failed");
 }
 
+// A batch that waited for the disk holds both.
+TEST_F(OracleTest, IsContentWhereTheLastOfAGangEndsAsItIsGivenUp) {
+  const JobId pair = world.run("2 retry=1", 2);
+  world.stands(pair);
+  commit();
+  const Gang gang = *world.job(pair).current;
+  const auto ends = [&](std::int32_t rank, Cause cause) {
+    oracle.ended({gang.process(pair, rank), cause, {}, 11, "", world.now()}, false);
+    Ending how = ending("signal 11");
+    how.cause = cause;
+    how.at = world.now();
+    world.tell(WorkerEnded{gang.process(pair, rank), how});
+  };
+  ends(0, Cause::node_lost);
+  ASSERT_TRUE(world.job(pair).awaits_replacements());
+  commit();
+  world.tell(NewcomersLate{pair, world.job(pair).current->generation});
+  ends(1, Cause::signalled);
+  EXPECT_EQ(world.job(pair).retries_used, 0);
+  commit();
+  EXPECT_THAT(faults, IsEmpty());
+}
+
 TEST_F(OracleTest, SeesAFailedJobThatHasRetriesLeft) {
   fails_untold();
   runs_again();

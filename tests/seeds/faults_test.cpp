@@ -51,6 +51,7 @@ TEST(Faults, LoseNothingAndStartNothingTwice) {
 //   554683: a server that can't write for most of the time, as the oracle has to see
 //   9218127: a gang started anew, of which one worker says early that it stands, and ends
 //   9227247: a newcomer that fails after the others have ended well
+//   9468935: the last of a gang ends in the batch in which those left of it are given up
 //   20000287: a checkpoint's node retires while its job waits for it to be sent
 //   20003138: a checkpoint on the only node, which others join while no job changes
 //   20012393: a node that retires by a commit in doubt, and joins anew before that is known
@@ -67,9 +68,9 @@ TEST(Faults, LoseNothingAndStartNothingTwice) {
 TEST(Faults, OfSeedsThatFoundSomethingAreSurvived) {
   const LogTap quiet;
   for (const std::uint64_t seed :
-       {4687U,     6202U,     424604U,   554683U,   9218127U,  9227247U,  20000287U,
-        20003138U, 20012393U, 20012415U, 20022013U, 20028447U, 20029681U, 20030179U,
-        20032442U, 20040220U, 20053822U, 20061365U, 20084941U, 20089172U}) {
+       {4687U,     6202U,     424604U,   554683U,   9218127U,  9227247U,  9468935U,
+        20000287U, 20003138U, 20012393U, 20012415U, 20022013U, 20028447U, 20029681U,
+        20030179U, 20032442U, 20040220U, 20053822U, 20061365U, 20084941U, 20089172U}) {
     FaultOptions options;
     options.seed = seed;
     for (const auto& fault : run_fault_seed(options, fault_kit()).faults)
