@@ -121,6 +121,9 @@ Connection::Awaitable<bool> Connection::read_header() {
     const auto count = buffer_.size() > 0 ? parser_->put(bytes, error) : 0;
     header.append(static_cast<const char*>(bytes.data()), count);
     buffer_.consume(count);
+    // The parser counts the bytes of each piece anew.
+    if (header.size() > context_->options.header_bytes_max)
+      co_return co_await reject(error_code{http::error::header_limit});
     if (parser_->is_header_done()) {
       const auto plain = check_header(header, parser_->get());
       if (!plain) co_return co_await reject(plain.error());

@@ -183,6 +183,19 @@ TEST_F(HttpServerTest, RefusesAHeaderOverItsBound) {
   EXPECT_EQ(client.reply().status, 413);
 }
 
+TEST_F(HttpServerTest, RefusesAHeaderThatComesInPiecesOverItsBound) {
+  start({.header_bytes_max = 100});
+  const auto reply_to = [this](std::size_t bytes) {
+    std::string request = "GET /hello HTTP/1.1\r\nHost: x\r\nX: ";
+    request += std::string(bytes - request.size() - 4, 'x') + "\r\n\r\n";
+    Client client(socket_);
+    for (const char byte : request) client.send(std::string(1, byte));
+    return client.reply().status;
+  };
+  EXPECT_EQ(reply_to(100), 200);
+  EXPECT_EQ(reply_to(101), 413);
+}
+
 TEST_F(HttpServerTest, RefusesABodyOverItsBoundWhileItIsStillSent) {
   start({.body_bytes_max = 1 << 20});
   const std::string much((3 << 20), 'x');
