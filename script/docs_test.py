@@ -205,7 +205,9 @@ class Documents(unittest.TestCase):
         self.assertGreater(len(shown_by), 50)
         tests = set(tests_of_the_tree())
         for cell in shown_by:
-            for name in re.findall(r"`([^`=]+)`", cell):
+            names = re.findall(r"`([^`=]+)`", cell)
+            self.assertTrue(names, f"nothing shows it: {cell}")
+            for name in names:
                 with self.subTest(name=name):
                     self.assertTrue((ROOT / name).exists() if "/" in name else name in tests, f"there is no {name}")
 

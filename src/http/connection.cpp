@@ -121,7 +121,7 @@ Connection::Awaitable<bool> Connection::read_header() {
     const auto count = buffer_.size() > 0 ? parser_->put(bytes, error) : 0;
     header.append(static_cast<const char*>(bytes.data()), count);
     buffer_.consume(count);
-    // The parser counts the bytes of each piece anew.
+    // The parser's own limit counts from behind what it has consumed.
     if (header.size() > context_->options.header_bytes_max)
       co_return co_await reject(error_code{http::error::header_limit});
     if (parser_->is_header_done()) {
