@@ -14,10 +14,11 @@ PolicyInfo ElasticFifo::info() {
 }
 
 void ElasticFifo::decide(const Snapshot& snapshot, Draft& draft) const {
-  Shares shares(snapshot, draft, kArrival, Sizes::smallest);
-  shares.running_first();
-  shares.spread_in_turn();
-  settle(snapshot, draft, {.wishes = shares.wishes(), .rest = Rest{kArrival, Sizes::smallest}});
+  const auto rule = [](Shares& shares) {
+    shares.running_first();
+    shares.spread_in_turn();
+  };
+  divide(snapshot, draft, kArrival, rule, {.rest = Rest{kArrival, Sizes::smallest}});
 }
 
 }  // namespace paceline

@@ -3,7 +3,8 @@
 // Rule:        minimum sizes in arrival order (a job whose minimum doesn't fit is passed over and
 //              gets nothing), then the rest is spread one worker at a time in arrival order, never
 //              over a maximum. Running jobs shrink towards their share when a waiting one can start
-//              from it, and grow when slots are free. No running job is stopped.
+//              from it, and grow when slots are free. No running job is stopped. Where slots lie
+//              on machines that can't serve a job: divide() (policy/shares.hpp).
 // Assumptions: a resize keeps progress: jobs that can't be resized now keep their size and are left
 //              out of the sharing.
 // Cost:        O(jobs · log jobs + slots) a round.

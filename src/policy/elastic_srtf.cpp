@@ -15,12 +15,12 @@ PolicyInfo ElasticSrtf::info() {
 }
 
 void ElasticSrtf::decide(const Snapshot& snapshot, Draft& draft) const {
-  Shares shares(snapshot, draft, kShortest, Sizes::smallest);
-  shares.all_in_order();
-  shares.spread_in_turn();
-  settle(snapshot, draft,
-         {.wishes = shares.wishes(),
-          .precedence = "has less left",
+  const auto rule = [](Shares& shares) {
+    shares.all_in_order();
+    shares.spread_in_turn();
+  };
+  divide(snapshot, draft, kShortest, rule,
+         {.precedence = "has less left",
           .rest = Rest{kShortest, Sizes::smallest, "jobs with less left"}});
 }
 

@@ -3,6 +3,7 @@
 // Rule:        smallest sizes down the line, the job with the least left to run first, as long as
 //              they fit; then the rest one step at a time in that order, never over a maximum. A
 //              running job that no longer has a place shrinks, or is stopped for those that do.
+//              Where slots lie on machines that can't serve a job: divide() (policy/shares.hpp).
 // Assumptions: as srtf; a resize keeps progress: a job that can't be resized keeps its size.
 // Cost:        O(running · log running + admitted · log waiting + slots) a round.
 // Source:      Elastic-SRJF of Voda (2023), without its defect (a job over its maximum).

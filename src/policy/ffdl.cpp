@@ -110,15 +110,15 @@ Result<std::unique_ptr<Policy>> Ffdl::make(const Parameters& parameters) {
 }
 
 void Ffdl::decide(const Snapshot& snapshot, Draft& draft) const {
-  Shares shares(snapshot, draft, kArrival, Sizes::smallest);
-  shares.all_in_order();
-  const auto jobs = static_cast<std::int64_t>(shares.contenders().size());
-  if (jobs * (shares.left() + 1) <= limit_)
-    optimise(shares);
-  else
-    shares.spread_to_largest(gain_per_slot);
-  settle(snapshot, draft,
-         {.wishes = shares.wishes(), .rest = Rest{kArrival, Sizes::smallest, "older jobs"}});
+  const auto rule = [&](Shares& shares) {
+    shares.all_in_order();
+    const auto jobs = static_cast<std::int64_t>(shares.contenders().size());
+    if (jobs * (shares.left() + 1) <= limit_)
+      optimise(shares);
+    else
+      shares.spread_to_largest(gain_per_slot);
+  };
+  divide(snapshot, draft, kArrival, rule, {.rest = Rest{kArrival, Sizes::smallest, "older jobs"}});
 }
 
 }  // namespace paceline

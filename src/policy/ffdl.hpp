@@ -1,7 +1,8 @@
 // ffdl
 // Objective:   maximise Σ speed-up over the running jobs.
 // Rule:        as many jobs in arrival order as fit with their smallest sizes run; a dynamic
-//              programme gives them the sizes with the largest sum of speed-ups.
+//              programme gives them the sizes with the largest sum of speed-ups. Where slots lie
+//              on machines that can't serve a job: divide() (policy/shares.hpp).
 // Parameters:  limit=1000000 (jobs × slots): beyond it slots go one step at a time to the largest
 //              gain, which is the same wherever speed-ups have diminishing returns.
 // Assumptions: sizes may change at every arrival and end; a job that can't be resized keeps its size.

@@ -171,16 +171,11 @@ class Pass {
   bool start_by_shrinking(const Job& job) {
     if (!traits_.elastic || frozen_workers(job)) return false;
     const std::int32_t least = job.range.min;
-    std::vector<Wish> wishes{{&job, 0, wanted(state_, job), least, job.range.max, Owed::yes}};
+    std::vector<Wish> wishes = smallest_sizes(snapshot_, draft_, Owed::yes);
     std::int64_t slots = draft_.free_for(job.id);
-    for (const QueueKey& key : state_.active()) {
-      const Job& other = state_.job(key.job);
-      const std::int32_t now = other.planned_workers();
-      if (now <= other.range.min || !may_shrink(other) || draft_.changed(other.id)) continue;
-      wishes.push_back({&other, now, other.range.min, other.range.min, other.range.max, Owed::yes});
-      slots += other.slots(now - other.range.min);
-    }
+    for (const Wish& other : wishes) slots += other.job->slots(other.now - other.workers);
     if (slots < job.slots(least)) return false;
+    wishes.insert(wishes.begin(), {&job, 0, wanted(state_, job), least, job.range.max, Owed::yes});
     settle(snapshot_, draft_, {.wishes = std::move(wishes), .precedence = how_long(job)});
     return draft_.changed(job.id);
   }

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "placement/defragment.hpp"
+#include "plan/constraints.hpp"
 #include "plan/lending.hpp"
 #include "plan/reclaim.hpp"
 #include "policy/harm.hpp"
@@ -23,7 +24,17 @@ namespace {
 
 constexpr std::size_t kPrunedMax = 64;  // givers that are tried without, one by one
 constexpr int kBesideMax = 64;          // jobs that are tried on what a trade frees over its first
+constexpr int kBelowSharesMax = 4;      // jobs a round that others shrink for below their shares
 constexpr std::int64_t kSlotsMax = std::numeric_limits<std::int64_t>::max();
+
+bool stands_where_allowed(const Job& job, const Constraints& constraints) {
+  std::optional<NodeId> before;  // neighbours in rank mostly share a node
+  return std::ranges::any_of(job.current->workers, [&](const Worker& worker) {
+    if (before == worker.seat.node) return false;
+    before = worker.seat.node;
+    return constraints.allows(*before);
+  });
+}
 
 struct Giver {
   const Wish* wish;
@@ -56,17 +67,37 @@ class Settlement {
   }
 
   void run() {
+    start_all();
+    share_out();
+  }
+
+  // `leaves_off`: once a job fits nowhere, no later one is started.
+  void start_all(bool leaves_off = false) {
     for (const Wish& wish : wishes_) {
       if (wish.now > 0 || wish.workers == 0 || draft_.changed(wish.job->id)) continue;
-      const bool started =
-          start_from_free(wish) || start_with_givers(wish) || start_by_moving(wish);
+      if (leaves_off && !fit_nowhere_.empty()) {
+        look_whether_it_fits(wish);
+        continue;
+      }
+      const bool started = start_from_free(wish) || start_with_givers(wish) ||
+                           start_by_moving(wish) || start_below_shares(wish);
       if (!started && draft_.explaining()) unserved_.push_back(&wish);
     }
+  }
+
+  void share_out() {
     for (const Wish& wish : wishes_) grow(wish);
     even_out();
+    end();
+  }
+
+  void end() {
     await_saves();
     if (draft_.explaining()) say_why_waiting();
   }
+
+  // Of the jobs that should start those that no others could make room for by shrinking.
+  [[nodiscard]] const std::vector<JobId>& fit_nowhere() const { return fit_nowhere_; }
 
  private:
   // ---- starting ----
@@ -316,6 +347,65 @@ class Settlement {
     return true;
   }
 
+  // Others shrink below what they should have, on machines that would serve the job: each by as few
+  // steps as do, to a factor of two.
+  bool start_below_shares(const Wish& wish) {
+    auto intent = below_shares(wish);
+    if (!intent) return false;
+    const std::vector<Wish> smallest(intent->wishes.begin() + 1, intent->wishes.end());
+    for (std::int32_t steps = 1;; steps *= 2) {
+      bool less = false;
+      for (std::size_t i = 0; i < smallest.size(); ++i) {
+        const Wish& least = smallest[i];
+        const std::int64_t by = std::int64_t{steps} * least.job->spec->mesh.step();
+        std::int32_t& workers = intent->wishes[i + 1].workers;
+        workers = by < least.now - least.workers ? least.now - static_cast<std::int32_t>(by)
+                                                 : least.workers;
+        less = less || workers > least.workers;
+      }
+      if (Settlement(snapshot_, draft_, *intent).start_with_givers(intent->wishes.front()))
+        return true;
+      if (!less) return false;
+    }
+  }
+
+  // The job's start at its smallest size, and what others could give for it; nothing: they can't, or it
+  // isn't looked at.
+  std::optional<Intent> below_shares(const Wish& wish) {
+    if (!intent_.smallest_first || wish.job->lends() || tried_below_shares_ == kBelowSharesMax)
+      return std::nullopt;
+    ++tried_below_shares_;
+    Intent intent{.wishes = could_serve(wish), .precedence = intent_.precedence};
+    intent.wishes.insert(intent.wishes.begin(), {wish.job, 0, wish.at_least, wish.at_least,
+                                                 wish.most, wish.owed, wish.words});
+    Settlement deepest(snapshot_, draft_, intent);
+    const bool can = !deepest.enough_givers(intent.wishes.front(), wish.at_least).empty();
+    if (!refused_) refused_ = deepest.refused_;
+    if (can) return intent;
+    // A job that may not be changed yet might make room later.
+    if (draft_.refused().empty() && !somebody_is_asked_) fit_nowhere_.push_back(wish.job->id);
+    return std::nullopt;
+  }
+
+  void look_whether_it_fits(const Wish& wish) {
+    if (draft_.explaining()) unserved_.push_back(&wish);
+    if (!draft_.fit(wish.job->id, wish.at_least) && enough_givers(wish, wish.at_least).empty())
+      static_cast<void>(below_shares(wish));
+  }
+
+  // The jobs that could shrink and have a worker where one of the starting job could stand. What the
+  // law that protects running jobs refused already it would refuse again.
+  [[nodiscard]] std::vector<Wish> could_serve(const Wish& start) const {
+    std::vector<Wish> wishes = smallest_sizes(snapshot_, draft_, Owed::no);
+    const Constraints constraints(draft_.standing(), *start.job, snapshot_.now,
+                                  GivenUp{may_give_up(*start.job, snapshot_.now)});
+    std::erase_if(wishes, [&](const Wish& wish) {
+      if (draft_.refused().contains(wish.job->id) && !is_owed(start, *wish.job)) return true;
+      return !stands_where_allowed(*wish.job, constraints);
+    });
+    return wishes;
+  }
+
   // Slots that are kept for another job, and that the movers held, are kept again once those have
   // left. This job may not start there.
   [[nodiscard]] bool may_take(const Job& job, const Placement& seats) const {
@@ -398,12 +488,13 @@ class Settlement {
   }
 
   // A larger priority is owed what it is short of, under every policy.
+  static bool is_owed(const Wish& starting, const Job& giver) {
+    return starting.owed == Owed::yes || starting.job->spec->priority > giver.spec->priority;
+  }
+
   [[nodiscard]] bool gives_to(const Wish& starting, const Giver& giver) const {
-    const Job& job = *giver.wish->job;
-    const bool owed =
-        starting.owed == Owed::yes || starting.job->spec->priority > job.spec->priority;
     const bool stops = giver.how == Gives::pauses && !freezes_;
-    return owed || (stops ? giver.affords_stop : giver.affords);
+    return is_owed(starting, *giver.wish->job) || (stops ? giver.affords_stop : giver.affords);
   }
 
   [[nodiscard]] bool has_given(const Giver& giver) const {
@@ -520,6 +611,8 @@ class Settlement {
   bool freezes_ = true;      // givers that can be frozen are; else they are stopped
   std::vector<Part> parts_;  // of the trade that is looked at
   bool looked_for_room_ = false;
+  int tried_below_shares_ = 0;
+  std::vector<JobId> fit_nowhere_;  // of those that it was tried for
   bool somebody_is_asked_ = false;
   std::map<const Wish*, std::vector<Giver*>>
       asked_for_;                      // the givers asked for each start, where that is explained
@@ -528,17 +621,43 @@ class Settlement {
   std::vector<std::pair<Alike, std::int32_t>> hopeless_;  // workers
 };
 
+void settle_rest(const Snapshot& snapshot, Draft& draft, const Intent& intent) {
+  if (!intent.rest) return;
+  start_rest(snapshot, draft, *intent.rest);
+  say_why_waiting(snapshot, draft, *intent.rest);
+}
+
 }  // namespace
 
 bool may_shrink(const Job& job) { return job.state == JobState::running && job.resizable(); }
 
 bool may_stop(const Job& job) { return job.state == JobState::running && job.preemptible(); }
 
+std::vector<Wish> smallest_sizes(const Snapshot& snapshot, const Draft& draft, Owed owed) {
+  std::vector<Wish> wishes;
+  for (const QueueKey& key : snapshot.state.active()) {
+    const Job& job = snapshot.state.job(key.job);
+    const std::int32_t now = job.planned_workers();
+    if (now <= job.range.min || !may_shrink(job) || draft.changed(job.id)) continue;
+    wishes.push_back({&job, now, job.range.min, job.range.min, job.range.max, owed});
+  }
+  return wishes;
+}
+
 void settle(const Snapshot& snapshot, Draft& draft, const Intent& intent) {
   Settlement(snapshot, draft, intent).run();
-  if (!intent.rest) return;
-  start_rest(snapshot, draft, *intent.rest);
-  say_why_waiting(snapshot, draft, *intent.rest);
+  settle_rest(snapshot, draft, intent);
+}
+
+std::vector<JobId> settle_unless_nowhere(const Snapshot& snapshot, Draft& draft,
+                                         const Intent& intent) {
+  Settlement settlement(snapshot, draft, intent);
+  const bool idle = draft.free().total() > 0;
+  settlement.start_all(idle);
+  if (idle && !settlement.fit_nowhere().empty()) return settlement.end(), settlement.fit_nowhere();
+  settlement.share_out();
+  settle_rest(snapshot, draft, intent);
+  return {};
 }
 
 }  // namespace paceline

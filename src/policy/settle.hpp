@@ -2,7 +2,8 @@
 // workers each job should have, the most important first, and what becomes of the other waiting
 // jobs. Settling finds the trades:
 //   1. it starts jobs on free slots, then on slots that other jobs (the givers) give up, least harm
-//      first, then by moving other jobs closer together;
+//      first, then by moving other jobs closer together, then, where smallest sizes come first, on
+//      slots of jobs that shrink below what they should have;
 //   2. it lets jobs grow;
 //   3. it evens out sizes among running jobs;
 //   4. it starts other waiting jobs that fit on what is left free (Rest), and says of the others
@@ -50,15 +51,27 @@ struct Intent {
   std::vector<Wish> wishes{};  // the most important first
   std::string precedence{};    // why a starting job goes first: "has less left"; or nothing
   std::optional<Rest> rest{};  // nothing: other waiting jobs stay as they are
+  // A start at its smallest size comes before what others have above theirs. Rules count slots
+  // alone: where a free one counted that the starting job can't use, its givers give more.
+  bool smallest_first = false;
 };
 
 // REQUIRES: each job at most once; sizes are multiples of its step; `now` is what it has or is to
 // have. Wishes that a job can't follow now (not RUNNING yet, checkpoint, range, window) are passed
 // over.
 void settle(const Snapshot& snapshot, Draft& draft, const Intent& intent);
+// As settle(), but where slots are free it leaves off at the first job that should start and fits
+// nowhere, however far others would shrink: it returns that one and those of the later ones that
+// don't either. Their shares are to be divided among the others.
+[[nodiscard]] std::vector<JobId> settle_unless_nowhere(const Snapshot& snapshot, Draft& draft,
+                                                       const Intent& intent);
 
 // May a running job be asked for its slots, in part or whole?
 bool may_shrink(const Job& job);
 bool may_stop(const Job& job);
+
+// Of each running job that is not changed yet and could go on smaller the wish that it does, with
+// its smallest size.
+std::vector<Wish> smallest_sizes(const Snapshot& snapshot, const Draft& draft, Owed owed);
 
 }  // namespace paceline

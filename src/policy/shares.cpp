@@ -20,14 +20,16 @@ bool goes_first(const Contender& a, const Contender& b) { return a.key < b.key; 
 
 }  // namespace
 
-Shares::Shares(const Snapshot& snapshot, Draft& draft, const Order& order, Sizes sizes)
+Shares::Shares(const Snapshot& snapshot, Draft& draft, const Order& order, Sizes sizes,
+               std::vector<JobId> left_out)
     : snapshot_(snapshot),
       draft_(draft),
       order_(order),
       sizes_(sizes),
       left_(static_cast<std::int64_t>(draft.free().total())),
       kept_for_(draft.kept_for()),
-      kept_(kept_for_ ? draft.free_for(*kept_for_) - left_ : 0) {}
+      kept_(kept_for_ ? draft.free_for(*kept_for_) - left_ : 0),
+      left_out_(std::move(left_out)) {}
 
 Contender Shares::contender_of_running(const Row& row, const OrderKey& key) const {
   Contender contender{.job = row.job,
@@ -67,6 +69,11 @@ bool Shares::takes_part(const Row& row, bool stoppable) const {
   return row.resizable || (stoppable && row.preemptible);
 }
 
+bool Shares::may_start(const Job& job) const {
+  return std::ranges::find(left_out_, job.id) == left_out_.end() &&
+         startable(job, snapshot_, draft_);
+}
+
 // What running jobs hold is counted as left: each takes it back, or another job does. A job that
 // may not be stopped takes its smallest size before all others.
 void Shares::add_running(bool stoppable) {
@@ -82,7 +89,7 @@ void Shares::add_running(bool stoppable) {
 }
 
 std::optional<Contender> Shares::waiting(const Job& job, const OrderKey& key) {
-  if (!startable(job, snapshot_, draft_)) return std::nullopt;
+  if (!may_start(job)) return std::nullopt;
   return contender_of_waiting(job, key);
 }
 
@@ -165,7 +172,7 @@ void Shares::all_in_order(const InOrder& how) {
   const auto admit = [&](const OrderKey& key) {
     const Job& job = snapshot_.state.job(key.job);
     if (!elsewhere.empty() && elsewhere.contains(job.id)) return;
-    if (!startable(job, snapshot_, draft_)) return;
+    if (!may_start(job)) return;
     Contender contender = contender_of_waiting(job, key);
     if (give_least(contender)) contenders_.push_back(contender);
   };
@@ -197,7 +204,7 @@ void Shares::add_in_order(const RunningLine& line, const RunningLine::Rank& rank
 void Shares::add_apart(const OrderKey& key) {
   const Job& job = snapshot_.state.job(key.job);
   Contender contender = contender_of_waiting(job, key);
-  if (startable(job, snapshot_, draft_)) give_least(contender);
+  if (may_start(job)) give_least(contender);
   contenders_.push_back(contender);
 }
 
@@ -274,6 +281,21 @@ std::vector<Wish> Shares::wishes(Owed owed) const {
                       std::min(contender.least, contender.workers), contender.most, owed});
   }
   return wishes;
+}
+
+void divide(const Snapshot& snapshot, Draft& draft, const Order& order,
+            const std::function<void(Shares&)>& rule, Intent intent) {
+  const auto wishes = [&](std::vector<JobId> left_out) {
+    Shares shares(snapshot, draft, order, Sizes::smallest, std::move(left_out));
+    rule(shares);
+    return shares.wishes();
+  };
+  intent.smallest_first = true;
+  intent.wishes = wishes({});
+  auto nowhere = settle_unless_nowhere(snapshot, draft, intent);
+  if (nowhere.empty()) return;
+  intent.wishes = wishes(std::move(nowhere));
+  settle(snapshot, draft, intent);
 }
 
 std::vector<Harm> sort_by_harm(const Snapshot& snapshot, std::vector<Contender*>& contenders) {

@@ -7,6 +7,10 @@
 //   settle(snapshot, draft,
 //          {.wishes = shares.wishes(), .rest = Rest{kArrival, Sizes::smallest, ""}});
 //
+// A free slot counts, wherever it is: also one that a waiting job can't use. divide() is for rules
+// that give smallest sizes first: there such a job starts nevertheless if others could make room
+// for it by shrinking, and holds no share if they could not.
+//
 // Cost: O(running + admitted · log waiting) where the running jobs' order has changed little, and
 // O(slots) for spreading.
 #pragma once
@@ -47,7 +51,9 @@ class Shares {
   // Jobs in order, each at first with its size in `sizes`. A job whose gang is on its way counts as
   // running (model/running_table.hpp). A running job that can't be resized has its size alone; one
   // that can't be changed at all is left out.
-  Shares(const Snapshot& snapshot, Draft& draft, const Order& order, Sizes sizes);
+  // `left_out`: waiting jobs that get nothing.
+  Shares(const Snapshot& snapshot, Draft& draft, const Order& order, Sizes sizes,
+         std::vector<JobId> left_out = {});
 
   // A running job keeps its smallest size; a waiting one gets it where it still fits, in order.
   void running_first();
@@ -97,6 +103,7 @@ class Shares {
  private:
   using Row = RunningTable::Row;
   [[nodiscard]] bool takes_part(const Row& row, bool stoppable) const;
+  [[nodiscard]] bool may_start(const Job& job) const;
   [[nodiscard]] Contender contender_of_running(const Row& row, const OrderKey& key) const;
   [[nodiscard]] Contender contender_of_waiting(const Job& job, const OrderKey& key) const;
   void add_running(bool stoppable);
@@ -116,7 +123,12 @@ class Shares {
   std::int64_t left_ = 0;
   std::optional<JobId> kept_for_;
   std::int64_t kept_ = 0;  // slots kept for that job, until it has its own
+  std::vector<JobId> left_out_;
 };
+
+// Divides smallest sizes first, as `rule` says, and settles.
+void divide(const Snapshot& snapshot, Draft& draft, const Order& order,
+            const std::function<void(Shares&)>& rule, Intent intent);
 
 // Puts jobs that are otherwise equal in the order in which they keep their slots: what the order
 // puts first (larger priority), then running jobs, the one that would be hurt most first (policy/harm.hpp), then waiting
