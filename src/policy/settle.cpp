@@ -27,9 +27,11 @@ constexpr int kBesideMax = 64;          // jobs that are tried on what a trade f
 constexpr int kBelowSharesMax = 4;      // jobs a round that others shrink for below their shares
 constexpr std::int64_t kSlotsMax = std::numeric_limits<std::int64_t>::max();
 
+// REQUIRES: it is seated.
 bool stands_where_allowed(const Job& job, const Constraints& constraints) {
+  const Gang& gang = job.forming ? *job.forming : *job.current;
   std::optional<NodeId> before;  // neighbours in rank mostly share a node
-  return std::ranges::any_of(job.current->workers, [&](const Worker& worker) {
+  return std::ranges::any_of(gang.workers, [&](const Worker& worker) {
     if (before == worker.seat.node) return false;
     before = worker.seat.node;
     return constraints.allows(*before);
@@ -375,7 +377,9 @@ class Settlement {
     if (!intent_.smallest_first || wish.job->lends() || tried_below_shares_ == kBelowSharesMax)
       return std::nullopt;
     ++tried_below_shares_;
-    Intent intent{.wishes = could_serve(wish), .precedence = intent_.precedence};
+    const Constraints constraints(draft_.standing(), *wish.job, snapshot_.now,
+                                  GivenUp{may_give_up(*wish.job, snapshot_.now)});
+    Intent intent{.wishes = could_serve(wish, constraints), .precedence = intent_.precedence};
     intent.wishes.insert(intent.wishes.begin(), {wish.job, 0, wish.at_least, wish.at_least,
                                                  wish.most, wish.owed, wish.words});
     Settlement deepest(snapshot_, draft_, intent);
@@ -383,7 +387,8 @@ class Settlement {
     if (!refused_) refused_ = deepest.refused_;
     if (can) return intent;
     // A job that may not be changed yet might make room later.
-    if (draft_.refused().empty() && !somebody_is_asked_) fit_nowhere_.push_back(wish.job->id);
+    const bool later = await_starts(constraints) || somebody_is_asked_;
+    if (!later && draft_.refused().empty()) fit_nowhere_.push_back(wish.job->id);
     return std::nullopt;
   }
 
@@ -395,15 +400,29 @@ class Settlement {
 
   // The jobs that could shrink and have a worker where one of the starting job could stand. What the
   // law that protects running jobs refused already it would refuse again.
-  [[nodiscard]] std::vector<Wish> could_serve(const Wish& start) const {
+  [[nodiscard]] std::vector<Wish> could_serve(const Wish& start,
+                                              const Constraints& constraints) const {
     std::vector<Wish> wishes = smallest_sizes(snapshot_, draft_, Owed::no);
-    const Constraints constraints(draft_.standing(), *start.job, snapshot_.now,
-                                  GivenUp{may_give_up(*start.job, snapshot_.now)});
     std::erase_if(wishes, [&](const Wish& wish) {
       if (draft_.refused().contains(wish.job->id) && !is_owed(start, *wish.job)) return true;
       return !stands_where_allowed(*wish.job, constraints);
     });
     return wishes;
+  }
+
+  // Of jobs that could serve so once they are up. Are there any?
+  bool await_starts(const Constraints& constraints) {
+    bool any = false;
+    for (const QueueKey& key : snapshot_.state.active()) {
+      const Job& job = snapshot_.state.job(key.job);
+      const bool comes_up = job.state == JobState::starting || job.state == JobState::resizing;
+      if (!comes_up || job.spec->elastic == Elastic::no) continue;
+      if (job.planned_workers() <= job.range.min || draft_.changed(job.id)) continue;
+      if (!stands_where_allowed(job, constraints)) continue;
+      draft_.await_start(job.id);
+      any = true;
+    }
+    return any;
   }
 
   // Slots that are kept for another job, and that the movers held, are kept again once those have

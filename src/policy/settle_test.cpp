@@ -3,10 +3,12 @@
 #include "policy/settle.hpp"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/rng.hpp"
 #include "plan/reclaim.hpp"
+#include "policy/elastic_fifo.hpp"
 #include "support/world.hpp"
 
 namespace paceline {
@@ -168,6 +170,27 @@ TEST(Settle, AJobOnAMachineThatIsNotHeardIsNoGiver) {
   EXPECT_EQ(world.job(giver).state, JobState::stopping);
   EXPECT_EQ(world.job(urgent).state, JobState::starting);
   EXPECT_EQ(world.job(gone).state, JobState::running);
+}
+
+// It has no more than its share, which counts slots that the waiting job can't use.
+TEST(Settle, AJobThatComesUpIsAwaitedByOneThatItCouldMakeRoomFor) {
+  World world("1x4 cpu; 1x12 h100");
+  const JobId comes_up = world.submit("1..12 devices=h100 elastic=restart");
+  world.round();
+  EXPECT_EQ(world.job(comes_up).planned_workers(), 12);
+  const JobId waits = world.submit("4 devices=h100");
+  const auto awaited = [&] {
+    std::vector<JobId> starts;
+    world.round([&](const Snapshot& snapshot, Draft& draft) {
+      ElasticFifo().decide(snapshot, draft);
+      starts = draft.awaited().starts;
+    });
+    return starts;
+  };
+  EXPECT_THAT(awaited(), ::testing::Contains(comes_up));
+  world.started(comes_up);
+  EXPECT_THAT(awaited(), ::testing::IsEmpty());
+  EXPECT_EQ(world.job(waits).planned_workers(), 4);
 }
 
 // With fewer seats left than it would keep it gives less than none: what others give is enough.
