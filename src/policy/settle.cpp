@@ -393,9 +393,9 @@ class Settlement {
   }
 
   void look_whether_it_fits(const Wish& wish) {
+    if (tried_below_shares_ == kBelowSharesMax || draft_.fit(wish.job->id, wish.at_least)) return;
     if (draft_.explaining()) unserved_.push_back(&wish);
-    if (!draft_.fit(wish.job->id, wish.at_least) && enough_givers(wish, wish.at_least).empty())
-      static_cast<void>(below_shares(wish));
+    if (enough_givers(wish, wish.at_least).empty()) static_cast<void>(below_shares(wish));
   }
 
   // The jobs that could shrink and have a worker where one of the starting job could stand. What the
