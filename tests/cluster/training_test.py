@@ -13,7 +13,7 @@ from machines import skip_unless_permitted
 PYTHON = "/usr/bin/python3"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "paceline"  # of drawn digits
 SECONDS = 600
-SLOWLY = ["--learning-rate", "0.001", "--epochs", "20"]  # it is still training once all faults are over
+SLOWLY = ["--learning-rate", "0.0005", "--epochs", "20"]  # it is still training once all faults are over
 EXAMPLES = {"digits": ["accuracy>=0.97"], "text": ["accuracy>=0.65"], "vae": ["loss<=350", *SLOWLY]}
 CUT_SECONDS = 6
 
