@@ -379,6 +379,7 @@ class Settlement {
     ++tried_below_shares_;
     const Constraints constraints(draft_.standing(), *wish.job, snapshot_.now,
                                   GivenUp{may_give_up(*wish.job, snapshot_.now)});
+    if (gives_later(constraints)) return std::nullopt;
     Intent intent{.wishes = could_serve(wish, constraints), .precedence = intent_.precedence};
     intent.wishes.insert(intent.wishes.begin(), {wish.job, 0, wish.at_least, wish.at_least,
                                                  wish.most, wish.owed, wish.words});
@@ -408,6 +409,16 @@ class Settlement {
       return !stands_where_allowed(*wish.job, constraints);
     });
     return wishes;
+  }
+
+  // Does a job that has more than it should stand where it would serve, and may not be changed yet?
+  [[nodiscard]] bool gives_later(const Constraints& constraints) const {
+    return std::ranges::any_of(wishes_, [&](const Wish& wish) {
+      const Job& job = *wish.job;
+      if (wish.now <= wish.workers || draft_.changed(job.id) || !job.seated()) return false;
+      const bool waits = job.state != JobState::running || draft_.refused().contains(job.id);
+      return waits && stands_where_allowed(job, constraints);
+    });
   }
 
   // Of jobs that could serve so once they are up. Are there any?
