@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 
 #include "agent/linux/files.hpp"
@@ -22,7 +23,8 @@
 namespace paceline::agent {
 namespace {
 
-constexpr std::size_t kBatch = 800;
+constexpr std::size_t kBatch = 100;
+constexpr int kWaits = 10;  // of half a minute each, at most: all of /proc is read for each claim
 
 // Keys of one length, so that all claims have one.
 constexpr std::uint32_t kFirstJob = 1001;
@@ -99,6 +101,20 @@ UniqueFd hold(const std::string& path) {
   return fd;
 }
 
+// What is wrong once all claims should be let go; empty: nothing.
+std::string wait_for_all(TestHost& host) {
+  std::string kept;
+  const auto all_gone = [&] {
+    const auto claims = host->claims();
+    const auto one = std::ranges::find_if(claims, [](const Claim& c) { return !c.gone; });
+    kept = one == claims.end() ? "" : claim_name(one->key);
+    return kept.empty();
+  };
+  for (int i = 0; i < kWaits; ++i)
+    if (host.until(all_gone)) return {};
+  return fmt::format("claim {} is held by nobody", kept);
+}
+
 // As many claims as there are damages: held by somebody first, then by nobody.
 std::string try_batch(const std::string& directory, std::span<const Damage> damages,
                       const Crowd& crowd) {
@@ -130,8 +146,8 @@ std::string try_batch(const std::string& directory, std::span<const Damage> dama
   }
   held.clear();
   TestHost host(directory);
-  for (const Claim& claim : host->claims())
-    if (!claim.gone) return fmt::format("claim {} is held by nobody", claim_name(claim.key));
+  // A process that was slow to show its environment is asked again a second later.
+  if (const std::string kept = wait_for_all(host); !kept.empty()) return kept;
   for (std::size_t i = 0; i < damages.size(); ++i) host->perform(Discard{nth(i)});
   const std::string kept = directory + "/agent/damaged";
   if (list_directory(kept).size() != damages.size()) return "a damaged claim was not kept";
