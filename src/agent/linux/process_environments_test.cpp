@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <functional>
 
 #include "agent/linux/memory_testing.hpp"
 
@@ -11,6 +13,12 @@ namespace paceline::agent {
 namespace {
 
 using namespace std::chrono_literals;
+
+std::chrono::nanoseconds time_of(const std::function<void()>& act) {
+  const auto began = std::chrono::steady_clock::now();
+  act();
+  return std::chrono::steady_clock::now() - began;
+}
 
 class ProcessEnvironmentsTest : public ::testing::Test {
  protected:
@@ -34,9 +42,14 @@ class ProcessEnvironmentsTest : public ::testing::Test {
 TEST_F(ProcessEnvironmentsTest, OneThatIsSilentIsWaitedForOnce) {
   const std::pair seen{ETIMEDOUT, 0};
   EXPECT_EQ(read(), seen);
-  const auto began = std::chrono::steady_clock::now();
-  for (int i = 0; i < 200; ++i) EXPECT_EQ(read(), seen);
-  EXPECT_LT(std::chrono::steady_clock::now() - began, 10s);  // 50 s, were it asked each time
+  // Beside reads that nobody holds up: a machine may be slow.
+  ProcessEnvironments others;
+  std::chrono::nanoseconds longer{0};
+  for (int i = 0; i < 200; ++i) {
+    longer += time_of([&] { EXPECT_EQ(read(), seen); });
+    longer -= time_of([&] { EXPECT_TRUE(others.read({::getpid()}, [](auto&&...) {})); });
+  }
+  EXPECT_LT(longer, 5s) << "10 s, were it asked each time";
 }
 
 TEST_F(ProcessEnvironmentsTest, OneThatIsSilentNoMoreIsAskedAgain) {
