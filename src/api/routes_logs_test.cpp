@@ -19,7 +19,9 @@ class LogsTest : public ::testing::Test {
   void SetUp() override { client_.call("POST", "/v1/jobs", submission(R"({"workers": "2"})")); }
 
   Json chunks(std::string_view query) {
-    return parsed(client_.get(fmt::format("/v1/jobs/1/logs?{}", query)))["chunks"];
+    const Reply reply = client_.get(fmt::format("/v1/jobs/1/logs?{}", query));
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    return parsed(reply)["chunks"];
   }
   void run() {
     while (parsed(client_.get("/v1/jobs/1"))["state"] != "RUNNING") {

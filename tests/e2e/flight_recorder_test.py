@@ -88,6 +88,7 @@ class FlightRecorderTest(unittest.TestCase):
             box.call("policy", "try", "fifo")
             box.kill()
             box.up("--placement", "spread")
+            box.submit("--slots", "1", "--", "true")  # whatever else was over before
             box.wait_all(seconds=60)
             replay = self.assert_replays(box, servers=3)
             self.assertGreater(replay["plans"], 8)
