@@ -9,6 +9,7 @@ from common.errors import UserError
 
 KEPT = 2
 FORMAT = 1
+PATTERN = "ckpt-*.pt"
 
 
 def save_checkpoint(folder, samples, state):
@@ -31,12 +32,15 @@ def save_checkpoint(folder, samples, state):
 
 
 def find_checkpoint(folder):
-    """Returns what to go on from: $PACELINE_CHECKPOINT, else the newest in `folder`, else None."""
+    """Returns what to go on from: $PACELINE_CHECKPOINT, else the newest in `folder`, else None.
+
+    One that is gone from `folder` made room for newer ones: then it is the newest of those.
+    """
     given = os.environ.get("PACELINE_CHECKPOINT")
-    if given:
+    there = _newest_first(Path(folder)) if folder else []
+    if given and not (there and _made_room(Path(given), folder)):
         return Path(given)
-    found = _newest_first(Path(folder)) if folder else []
-    return found[0] if found else None
+    return there[0] if there else None
 
 
 def load_checkpoint(path):
@@ -69,8 +73,12 @@ def make_folder(folder):
 
 def _newest_first(folder):
     # By time, not by number: after going back to an older one, what was trained since then counts.
-    found = [(path.stat().st_mtime_ns, path.name, path) for path in folder.glob("ckpt-*.pt")]
+    found = [(path.stat().st_mtime_ns, path.name, path) for path in folder.glob(PATTERN)]
     return [path for *_, path in sorted(found, reverse=True)]
+
+
+def _made_room(path, folder):
+    return not path.exists() and path.parent.resolve() == Path(folder).resolve() and path.match(PATTERN)
 
 
 def _sync_folder(folder):

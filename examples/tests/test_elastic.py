@@ -108,7 +108,7 @@ class Elastic(unittest.TestCase):
             gang.workers[0].send_signal(signal.SIGTERM)
             self.assertEqual(gang.workers[0].wait(), 75)
 
-    def test_the_newest_two_checkpoints_are_kept_and_a_named_one_is_gone_on_from(self):
+    def test_the_newest_two_checkpoints_are_kept_and_a_named_one_is_gone_on_from_while_it_is_there(self):
         with self.start(1, self.folder, "--checkpoint-every", 0) as gang:
             self.assertEqual(gang.finish(), [0])
             names = [Path(report["checkpoint"]).name for report in gang.checkpoints()]
@@ -118,6 +118,11 @@ class Elastic(unittest.TestCase):
         with self.start(1, self.folder, PACELINE_CHECKPOINT=named) as gang:
             self.assertEqual(gang.finish(), [0])
             self.assertEqual(gang.losses(), {LAST_STEP: self.expected[LAST_STEP]})
+        (Path(self.folder) / names[-1]).unlink()
+        gone = str(Path(self.folder) / names[0])
+        with self.start(1, self.folder, PACELINE_CHECKPOINT=gone) as gang:
+            self.assertEqual(gang.finish(), [0])
+            self.assertEqual(gang.losses(), {LAST_STEP: self.expected[LAST_STEP]}, "it made room for newer ones")
 
     def test_another_batch_than_the_checkpoints_is_refused(self):
         with self.start(1, self.uninterrupted.name, "--batch", 16) as gang:
@@ -142,6 +147,8 @@ class BadInput(unittest.TestCase):
             self.refuse("vae/train_plain.py", "'none' is not a whole number from 1", "--batch", "none")
             self.refuse("text/train_plain.py", "RANK=0 does not fit WORLD_SIZE=-1", WORLD_SIZE="-1")
             self.refuse("text/train_plain.py", "no complete checkpoint", PACELINE_CHECKPOINT=str(torn))
+            self.refuse("text/train_plain.py", "can't read the checkpoint", "--checkpoint-dir", Path(folder) / "own",
+                        PACELINE_CHECKPOINT=str(Path(folder) / "ckpt-1.pt"))
             self.refuse("text/train_plain.py", "can't write checkpoints", "--checkpoint-dir", torn / "x")
 
 
