@@ -54,6 +54,8 @@ class Machine:
         self.folder = Path(tempfile.mkdtemp(prefix="paceline-machine-"))
         self.share = self.folder / "share"
         self.share.mkdir()
+        self.registers = self.folder / "whole_registers.so"
+        run("cc", "-shared", "-fPIC", "-O2", "-o", self.registers, Path(__file__).with_name("whole_registers.c"))
         self.console = open(self.folder / "console", "ab")
         self.process = None
         self.commands = 0
@@ -78,7 +80,8 @@ class Machine:
         self.process = subprocess.Popen(
             ["linux.uml", "mem=1G", f"ubd0={self.folder / 'disk'}", "root=/dev/ubda", "rw", "con=null", "con0=fd:0,fd:1",
              f"uml_dir={self.folder}", f"share={self.share}"],
-            stdin=subprocess.DEVNULL, stdout=self.console, stderr=subprocess.STDOUT, start_new_session=True)
+            stdin=subprocess.DEVNULL, stdout=self.console, stderr=subprocess.STDOUT, start_new_session=True,
+            env=os.environ | {"LD_PRELOAD": str(self.registers)})
 
     def go(self, how):
         """Waits until the machine is up again after what `how` does."""
